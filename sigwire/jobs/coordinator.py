@@ -26,6 +26,7 @@ from sigwire.lm.policy.money.sums import Amounts, Sums
 __all__ = ["Coordinator"]
 
 _MOST_BYTES = 1 << 20
+_MOST_SECONDS = 60.0  # of slack
 _FIRST_SECONDS = 10.0  # for the first request of a connection
 
 
@@ -74,6 +75,7 @@ class Coordinator(ChecksKeywords):
         if self._server is None:
             raise ConfigurationError("The coordinator does not run (reading its url). Use it inside its `with` block.")
         conditions = {name for each in self._budgets for name in ("strict", "needs_price") if getattr(each, name)}
+        conditions |= {"paced"} if self.book.is_paced else set()
         host = f"[{self._address}]" if ":" in self._address else self._address
         return f"http://{host}:{self._server.server_port}/{self._token}#{','.join(sorted(conditions))}"
 
@@ -191,8 +193,8 @@ class _LeaseHandler(BaseHTTPRequestHandler):
 def _read(body: bytes) -> tuple[list[LeaseAsk], list[Settlement]]:
     message: dict[str, list[list[object]]] = json.loads(body)
     asks = [
-        LeaseAsk(_sums(need), [_integer(number) for number in _list(own)], bool(waits))
-        for need, own, waits in message["asks"]
+        LeaseAsk(_sums(need), [_integer(number) for number in _list(own)], bool(waits), _seconds(slack))
+        for need, own, waits, slack in message["asks"]
     ]
     settled = [
         Settlement(_integer(number), _sums(charge), None if refused is None else float(str(refused)))
@@ -211,6 +213,12 @@ def _integer(value: object) -> int:
     if type(value) is not int or value < 0:
         raise TypeError
     return value
+
+
+def _seconds(value: object) -> float:
+    if not isinstance(value, float | int) or not 0 <= value <= _MOST_SECONDS:
+        raise TypeError
+    return float(value)
 
 
 def _sums(value: object) -> Sums:

@@ -4,6 +4,10 @@ A worker asks for a permit when an exchange waits. A permit has a start time at 
 holds few. It reserves the upper bound of the exchange in the budgets, and the worker settles it by the usage. Permits of a
 worker whose connection ends count as used, at their bounds: their exchanges may have been sent.
 
+A permit may be used until ``slack`` seconds after its start; a worker that is later gives it back and asks with more slack. For
+at most rate + 1 sends in any second, starts are (1 + slack) / rate apart: what is sent in a second has started in 1 + slack.
+The largest slack holds as long as its permits can be in one second with later ones. So lateness costs rate, never the limit.
+
 Messages are JSON of numbers only: no key, prompt or answer.
 """
 
@@ -15,7 +19,8 @@ import time
 from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple
 
-from sigwire.lm.policy.limits.pace import Pace, RefillBucket
+from sigwire.lm.policy.limits.pace import Pace
+from sigwire.lm.policy.money.leases import LEAST_SLACK
 from sigwire.lm.policy.money.queue import BudgetAccount, Held, reserve
 from sigwire.lm.policy.money.sums import Refusal, Sums
 
@@ -29,11 +34,13 @@ class LeaseAsk(NamedTuple):
     """A permit that a worker asks for.
 
     ``own``: its permits that come back only after this exchange. Without ``waits`` the ask is refused if it does not fit now.
+    ``slack``: seconds after the start of the permit in which it may be used.
     """
 
     need: Sums
     own: Sequence[int] = ()
     waits: bool = True
+    slack: float = LEAST_SLACK
 
 
 class Settlement(NamedTuple):
@@ -65,12 +72,14 @@ class _Permit(NamedTuple):
 
 
 class LeaseBook:
-    """The permits of one run. ``rate``: exchanges a second, spread evenly. ``clock``: the time, in seconds.
+    """The permits of one run. ``rate``: exchanges a second, spread evenly: at most ``rate`` + 1 are sent in any second.
+
+    ``clock``: the time, in seconds.
 
     >>> book = LeaseBook(rate=10, clock=lambda: 0.0)
     >>> reply = book.answer("worker", [LeaseAsk(Sums(1))] * 5, [])
     >>> [round(delay, 3) for _, delay in reply.answers], round(reply.again, 3)
-    ([0.0, 0.1, 0.2], 0.2)
+    ([0.0, 0.105], 0.11)
     """
 
     def __init__(
@@ -83,10 +92,16 @@ class LeaseBook:
         self._rate, self._accounts, self._clock = rate or math.inf, accounts, clock
         self._lock = threading.Lock()
         self._pace, self._last = Pace(), clock()
-        self._bucket = RefillBucket(max(1.0, rate / 20), max(1.0, rate / 20) / rate, self._last) if rate else None
+        self._next = -math.inf  # the earliest next start by the stated rate
+        self._slack, self._slack_until = LEAST_SLACK, -math.inf
         self._permits: dict[int, _Permit] = {}
         self._number = 0
         self._waiting: dict[Hashable, None] = {}  # workers whose asks had to wait
+
+    @property
+    def is_paced(self) -> bool:
+        """Whether a rate is stated, so that a permit must not be used late."""
+        return self._rate < math.inf
 
     @property
     def rate(self) -> float:
@@ -122,6 +137,8 @@ class LeaseBook:
         reply = LeaseReply([], None)
         for ask in asks:
             now = self._clock()
+            if self._last > self._slack_until or ask.slack > self._slack:
+                self._widen(ask.slack)
             start = self._next_start(now)
             if start > now + _AHEAD + 1e-9:
                 return reply._replace(again=start - now - _AHEAD / 2 + self._queued(worker) / self.rate)
@@ -135,8 +152,12 @@ class LeaseBook:
     def _next_start(self, now: float) -> float:
         """Return the earliest start of a permit. Starts are given ahead of the clock, so the last one is the present."""
         at = max(now, self._last)
-        seconds = self._pace.wait(at)
-        return at + (seconds if self._bucket is None else max(seconds, self._bucket.wait(1, at)))
+        return max(at + self._pace.wait(at), self._next)
+
+    def _widen(self, slack: float) -> None:
+        """Set the slack of the permits to come; the next start is as far from the last as the larger slack asks."""
+        self._next += max(0.0, slack - self._slack) / self._rate
+        self._slack = slack
 
     def _queued(self, worker: Hashable) -> int:
         """Return how many other workers wait before this one: each comes again in its turn, and not all at once."""
@@ -158,6 +179,7 @@ class LeaseBook:
         self._waiting.pop(worker, None)
         self._last = start
         self._pace.send(start)
-        if self._bucket is not None:
-            self._bucket.take(1, start)
+        self._next = start + (1 + self._slack) / self._rate
+        if ask.slack == self._slack:
+            self._slack_until = start + 1 + self._slack
         return self._number, max(0.0, start - self._clock())

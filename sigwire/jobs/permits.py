@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 
 from sigwire.errors import CallerError, ConfigurationError
 from sigwire.jobs.lease_book import LeaseAsk, LeaseReply, Settlement
-from sigwire.lm.policy.money.leases import Lease, LeaseSource
+from sigwire.lm.policy.money.leases import LEAST_SLACK, Lease, LeaseSource
 from sigwire.lm.policy.money.sums import Refusal, Sums
 from sigwire.lm.policy.waiting import claim
 
@@ -58,6 +58,7 @@ class Permits(LeaseSource):
             )
         self._place, self._path = (parts.hostname, parts.port or 80), parts.path
         self.strict, self.needs_price = ("strict" in parts.fragment, "needs_price" in parts.fragment)
+        self.is_paced = "paced" in parts.fragment
         self._lock = threading.Lock()
         self._blocks = 0
         self._session: _PermitSession | None = None
@@ -78,13 +79,13 @@ class Permits(LeaseSource):
                 self._session = None
                 session.close()
 
-    def lease(self, need: Sums, own: Sequence[int], *, waits: bool) -> Future[Lease]:
+    def lease(self, need: Sums, own: Sequence[int], *, waits: bool, slack: float = LEAST_SLACK) -> Future[Lease]:
         future: Future[Lease] = Future()
         with self._lock:
             if self._session is None or self._session.pid != os.getpid():  # a forked child has no thread
                 future.set_exception(_lost("its `with` block has ended"))
             else:
-                self._session.inbox.put(_Waiting(LeaseAsk(need, own, waits), future))
+                self._session.inbox.put(_Waiting(LeaseAsk(need, own, waits, slack), future))
         return future
 
     def settle(self, number: int, charge: Sums, refused: float | None) -> None:
@@ -129,7 +130,7 @@ class _PermitSession:
         self._connection = HTTPConnection(*place, timeout=_REPLY_SECONDS)
         self._waiting: deque[_Waiting] = deque()
         self._settled: list[Settlement] = []
-        self._granted: list[tuple[float, int, Future[Lease]]] = []  # a heap: the next start first
+        self._granted: list[tuple[float, int, float, Future[Lease]]] = []  # a heap: the next start first
         self._ask_at = self._flush_at = math.inf
         self._is_open = True
         self._thread = threading.Thread(target=self._serve, name="sigwire-permits", daemon=True)
@@ -149,7 +150,7 @@ class _PermitSession:
                 self._exchange()
         self._connection.close()
         for granted in self._granted:
-            self._refuse(granted[2], _lost("its `with` block has ended"))
+            self._refuse(granted[3], _lost("its `with` block has ended"))
 
     def _receive(self) -> None:
         """Wait until there is something to do, and take what has come until then."""
@@ -176,9 +177,9 @@ class _PermitSession:
 
     def _start_granted(self, now: float) -> None:
         while self._granted and self._granted[0][0] <= now:
-            _, number, future = heappop(self._granted)
+            _, number, last, future = heappop(self._granted)
             if claim(future):
-                future.set_result(Lease(self._source, number))
+                future.set_result(Lease(self._source, number, last))
             else:
                 self._take(Settlement(number, Sums()))
 
@@ -190,6 +191,7 @@ class _PermitSession:
         self._ask_at = self._flush_at = math.inf
         if not asks and not settled:
             return
+        asked = time.monotonic()
         try:
             reply = self._post(json.dumps({"asks": asks, "settled": settled}).encode())
         except (OSError, HTTPException, ValueError, LookupError, TypeError) as error:
@@ -197,17 +199,22 @@ class _PermitSession:
                 self._refuse(each.future, _lost(error))
             self._waiting.clear()
             return
-        self._deliver(reply)
+        self._deliver(reply, asked)
 
-    def _deliver(self, reply: LeaseReply) -> None:
-        """Grant or refuse the first asks, as the coordinator answered them."""
+    def _deliver(self, reply: LeaseReply, asked: float) -> None:
+        """Grant or refuse the first asks, as the coordinator answered them.
+
+        Its start is between that from ``asked`` and that from now: a permit is used after the later, and up to its slack after
+        the earlier one.
+        """
         now = time.monotonic()
         for answer in reply.answers:
-            future = self._waiting.popleft().future
+            ask, future = self._waiting.popleft()
             if isinstance(answer, Refusal):
                 self._refuse(future, answer.error())
             else:
-                heappush(self._granted, (now + answer[1], answer[0], future))
+                last = asked + answer[1] + ask.slack if self._source.is_paced else math.inf
+                heappush(self._granted, (now + answer[1], answer[0], last, future))
         if self._waiting:
             self._ask_at = now + (reply.again or 0.0)
 

@@ -12,7 +12,8 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -26,6 +27,7 @@ from sigwire.evaluate.rows.map_rows import map_rows
 from sigwire.jobs import permits as permits_module
 from sigwire.jobs.coordinator import Coordinator
 from sigwire.jobs.job import Job
+from sigwire.jobs.lease_book import LeaseAsk, LeaseBook, LeaseReply, Settlement
 from sigwire.jobs.permits import CoordinatorLost, permits_of
 from sigwire.lm.policy.money.sums import Sums
 from sigwire.testing import FakeProvider, RateLimit
@@ -220,7 +222,7 @@ def post(url: str, body: bytes, path: str | None = None) -> tuple[int, bytes]:
         connection.close()
 
 
-MESSAGE = {"asks": [[[1, 1, 1, 0, 0], [], True]], "settled": []}
+MESSAGE = {"asks": [[[1, 1, 1, 0, 0], [], True, 0.05]], "settled": []}
 
 
 def test_coordinator_answers_only_with_its_token() -> None:
@@ -239,8 +241,9 @@ def test_coordinator_answers_only_with_its_token() -> None:
         b"[]",
         b"{}",
         b'{"asks": 1, "settled": []}',
-        b'{"asks": [[["a"], [], true]], "settled": []}',
-        b'{"asks": [[[-1, 0, 0, 0, 0], [], true]], "settled": []}',
+        b'{"asks": [[["a"], [], true, 0.05]], "settled": []}',
+        b'{"asks": [[[-1, 0, 0, 0, 0], [], true, 0.05]], "settled": []}',
+        b'{"asks": [[[1, 0, 0, 0, 0], [], true, NaN]], "settled": []}',
         b'{"asks": [], "settled": [[1, [1, 2, 3, 4, 5, 6], null]]}',
     ],
 )
@@ -295,6 +298,36 @@ async def test_permit_of_a_cancelled_call_is_free_again() -> None:
                 is_cancelled = True
         for _ in range(5 - sent):
             await lm().arespond(ASK)
+
+
+class _SlowBook(LeaseBook):
+    """A coordinator whose reply takes a while to arrive, as to a worker that imports meanwhile."""
+
+    def __init__(self, replies: list[float]) -> None:
+        super().__init__(rate=1000)
+        self.slacks = list[float]()
+        self._seconds = replies
+
+    def answer(self, worker: Hashable, asks: Sequence[LeaseAsk], settled: Sequence[Settlement]) -> LeaseReply:
+        reply = super().answer(worker, asks, settled)
+        self.slacks += [ask.slack for ask in asks]
+        time.sleep(self._seconds.pop(0) if self._seconds and asks else 0)
+        return reply
+
+
+@pytest.mark.parametrize("replies", [[0.1], [0.1, 0.3]])
+def test_permit_that_is_late_is_given_back_and_asked_for_with_more_slack(replies: list[float]) -> None:
+    coordinator = Coordinator(rate=1000)
+    coordinator.book = book = _SlowBook([*replies])
+    with coordinator, permits_of(coordinator.url):
+        lm()("Hi")
+    assert len(book.slacks) > len(replies)
+    assert book.slacks == [0.05 * 4**number for number in range(len(book.slacks))]
+
+
+def test_permit_of_a_run_without_a_rate_is_never_late() -> None:
+    with Coordinator(calls=2) as coordinator, permits_of(coordinator.url) as permits:
+        assert permits.lease(Sums(1), (), waits=True).result(60).last == math.inf
 
 
 def test_permits_of_many_coordinators_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:

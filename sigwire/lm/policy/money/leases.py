@@ -24,7 +24,12 @@ from sigwire.lm.policy.money.reserve import Priced, Reserve, blocks_a_loop, stil
 from sigwire.lm.policy.money.sums import BudgetLimits, Sums
 from sigwire.lm.policy.waiting import Wait
 
-__all__ = ["Lease", "LeaseSource", "Leased", "money_layers"]
+__all__ = ["LEAST_SLACK", "Lease", "LeaseSource", "Leased", "money_layers"]
+
+
+LEAST_SLACK = 0.05
+"""Seconds: the slack of a first ask. It costs a twentieth of the rate."""
+_MOST_SLACK = 3.0  # of a process that is always late: its permit is used all the same
 
 
 class LeaseSource:
@@ -51,10 +56,11 @@ class LeaseSource:
         """Return ``None``: each call has its own deadline."""
         return None
 
-    def lease(self, need: Sums, own: Sequence[int], *, waits: bool) -> Future[Lease]:
+    def lease(self, need: Sums, own: Sequence[int], *, waits: bool, slack: float = LEAST_SLACK) -> Future[Lease]:
         """Return the permit of an exchange, which resolves at its start time. It fails with the reason of a refusal.
 
         ``own``: numbers of leases that the caller holds. Without ``waits``, what does not fit now is refused.
+        ``slack``: seconds after its start in which the permit may be used.
         """
         raise NotImplementedError
 
@@ -67,13 +73,13 @@ class LeaseSource:
 
 
 class Lease(Held):
-    """The permit of one exchange."""
+    """The permit of one exchange. ``last``: the time of ``time.monotonic()`` until which it may be used."""
 
-    __slots__ = ("_refused", "_source", "number")
+    __slots__ = ("_refused", "_source", "last", "number")
 
-    def __init__(self, source: LeaseSource, number: int) -> None:
+    def __init__(self, source: LeaseSource, number: int, last: float) -> None:
         super().__init__(((source.account, Reserved(number, os.getpid())),))
-        self._source, self.number = source, number
+        self._source, self.number, self.last = source, number, last
         self._refused: float | None = None
 
     def note(self, error: BaseException) -> None:
@@ -97,7 +103,12 @@ class Leased(Reserve):
         assert isinstance(source, LeaseSource)
         own = [ticket.number for held in still_held() for ticket in held.numbers(source.account)]
         asked = time.monotonic()
-        lease: Held = yield _LeaseEffect(source, need, own, call.deadline)
+        slack = LEAST_SLACK
+        lease: Lease = yield _LeaseEffect(source, need, own, call.deadline, slack)
+        while time.monotonic() > lease.last and slack < _MOST_SLACK:  # sent now, it would go beside later ones
+            lease.settle(Sums())
+            slack *= 4
+            lease = yield _LeaseEffect(source, need, own, call.deadline, slack)
         call.report.queued += time.monotonic() - asked
         return lease
 
@@ -110,9 +121,10 @@ class _LeaseEffect:
     need: Sums
     own: Sequence[int]
     deadline: float | None
+    slack: float
 
     def run(self) -> Lease:
-        future = self.source.lease(self.need, self.own, waits=not blocks_a_loop())
+        future = self.source.lease(self.need, self.own, waits=not blocks_a_loop(), slack=self.slack)
         try:
             return Wait(future, self.deadline).run()
         except BaseException:
@@ -120,7 +132,7 @@ class _LeaseEffect:
             raise
 
     async def arun(self) -> Lease:
-        future = self.source.lease(self.need, self.own, waits=True)
+        future = self.source.lease(self.need, self.own, waits=True, slack=self.slack)
         try:
             return await Wait(future, self.deadline).arun()
         except BaseException:
