@@ -17,11 +17,14 @@ import pytest
 from sigwire.adapters.plan import Plan
 from sigwire.adapters.streaming import FieldReader
 from sigwire.adapters.streaming.partial_json import PartialJsonParser
-from sigwire.core.events import ChoiceEnd, TextDelta
-from sigwire.errors import LMError
+from sigwire.core.events import ChoiceEnd, TextDelta, collect
+from sigwire.core.response import Choice
+from sigwire.errors import LMError, LMUnexpectedError
+from sigwire.lm.codecs.shared.choices import MOST_CHOICES
 from sigwire.lm.codecs.shared.framing import make_frame_decoder
 from tests.fuzz.replies import LITELLM_CHUNKS, WIRES, Wire, check, read, run_chunks
 from tests.fuzz.texts import ADAPTERS, SIGNATURE
+from tests.lm.codecs.streaming import sent_to
 from tests.lm.litellm.test_effects import CLAUDE, Package
 
 Job = Callable[[int], object]
@@ -124,6 +127,118 @@ def test_work_of_reading_an_answer_through_litellm_is_linear_in_its_chunks() -> 
 
 def _chunks(at: int, size: int) -> None:
     run_chunks(Package([*LITELLM_CHUNKS[:at], *[LITELLM_CHUNKS[at]] * size, *LITELLM_CHUNKS[at + 1 :]]), CLAUDE)
+
+
+# --- many of one kind in a reply: choices, calls, sources -------------------------------------------------------------
+
+
+class Source(dict[str, Any]):
+    """A source whose comparisons are counted as calls."""
+
+    def __eq__(self, other: object) -> bool:
+        return dict.__eq__(self, other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+def _chat(size: int, delta: Callable[[int], Any], index: Callable[[int], int] = lambda number: 0) -> list[Any]:
+    chunks = [{"id": "c", "choices": [{"index": index(at), "delta": delta(at)}]} for at in range(size)]
+    ends = [{"index": number, "delta": {}, "finish_reason": "stop"} for number in sorted({*map(index, range(size))})]
+    return [*chunks, {"id": "c", "choices": ends}]
+
+
+def _chat_call(at: int, index: int, name: str = "f") -> Any:
+    return {"tool_calls": [{"index": index, "id": f"c{at}", "function": {"name": name, "arguments": "{}"}}]}
+
+
+def _anthropic_calls(size: int) -> list[Any]:
+    start: Any = {"type": "message_start", "message": {"id": "m", "role": "assistant", "model": "m", "content": []}}
+    blocks: list[Any] = []
+    for at in range(size):
+        call = {"type": "tool_use", "id": f"c{at}", "name": "f", "input": {}}
+        blocks += [
+            {"type": "content_block_start", "index": at, "content_block": call},
+            {"type": "content_block_stop", "index": at},
+        ]
+    return [start, *blocks, {"type": "message_delta", "delta": {"stop_reason": "tool_use"}}, {"type": "message_stop"}]
+
+
+def _gemini(size: int, candidate: Callable[[int], Any]) -> list[Any]:
+    return [{"candidates": [{"index": 0, **candidate(at)}]} for at in range(size)] + [
+        {"candidates": [{"index": 0, "finishReason": "STOP"}]}
+    ]
+
+
+def _candidates(size: int) -> list[Any]:
+    ended: Any = {"content": {"parts": [{"text": "a"}]}, "finishReason": "STOP"}
+    return [{"candidates": [{"index": at, **ended}]} for at in range(size)]
+
+
+def _gemini_sources(at: int) -> Any:
+    source, support = Source(web=Source(uri=f"u{at}")), {"segment": {"text": "é", "partIndex": at, "endIndex": 2}}
+    grounding = {"groundingChunks": [source], "groundingSupports": [Source(**support, groundingChunkIndices=[at])]}
+    # A signature keeps each text a part of its own.
+    return {"content": {"parts": [{"text": "é", "thoughtSignature": "s"}]}, "groundingMetadata": grounding}
+
+
+def _responses_calls(size: int) -> list[Any]:
+    calls = [
+        {"type": "function_call", "id": f"i{at}", "call_id": f"c{at}", "name": "f", "arguments": "{}"}
+        for at in range(size)
+    ]
+    done = [{"type": "response.output_item.done", "output_index": at, "item": call} for at, call in enumerate(calls)]
+    return [*done, {"type": "response.completed", "response": {"id": "r", "status": "completed", "output": calls}}]
+
+
+MANY: dict[str, tuple[str, Callable[[int], list[Any]]]] = {
+    "choices": ("openai_chat", lambda size: _chat(size, lambda at: {"content": "a"}, lambda at: at)),
+    "choices with calls": ("openai_chat", lambda size: _chat(size, lambda at: _chat_call(at, 0), lambda at: at)),
+    "calls": ("openai_chat", lambda size: _chat(size, lambda at: _chat_call(at, at))),
+    "calls, every second without a name": (
+        "openai_chat", lambda size: _chat(size, lambda at: _chat_call(at, at, "f" * (at % 2))),
+    ),
+    "calls of Messages": ("anthropic", _anthropic_calls),
+    "calls of generateContent": (
+        "gemini",
+        lambda size: _gemini(size, lambda at: {"content": {"parts": [{"functionCall": {"name": "f", "args": {}}}]}}),
+    ),
+    "candidates": ("gemini", _candidates),
+    "sources": ("gemini", lambda size: _gemini(size, _gemini_sources)),
+    "calls of Responses": ("openai_responses", _responses_calls),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("many", MANY)
+def test_work_is_linear_in_how_many_a_reply_has(many: str) -> None:
+    """Streamed, joined, and read again as a whole reply."""
+    name, make = MANY[many]
+    wire = WIRES[name]
+    size = 200 if many.startswith("calls") else 100  # events of many calls are dear
+    made = {count: make(count) for count in (2, size, 2 * size)}
+    whole = {count: collect(read(wire, [partial(list, events)]).events) for count, events in made.items()}
+    assert len(whole[2 * size].choices) == 2 * size or sum(map(_size_of, whole[2 * size].choices)) >= 2 * size
+    grows_no_faster(lambda count: collect(read(wire, [lambda: made[count]]).events), size)
+    grows_no_faster(
+        lambda count: wire.codec.decode(whole[count].raw, sent_to(wire.codec, wire.target), wire.target), size
+    )
+
+
+def _size_of(choice: Choice) -> int:
+    return len(choice.tool_calls) + len(choice.citations)
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize("many", ["choices", "candidates"])
+def test_reply_of_more_choices_than_any_provider_gives_is_an_error(many: str, streamed: bool) -> None:
+    name, make = MANY[many]
+    wire = WIRES[name]
+    if streamed:
+        assert read(wire, [lambda: make(MOST_CHOICES + 1)]).error is LMUnexpectedError
+        return
+    named = "choices" if many == "choices" else "candidates"
+    body = {named: [{"index": at, "message": {"content": "a"}} for at in range(MOST_CHOICES + 1)]}
+    with pytest.raises(LMUnexpectedError, match=r"more than 4096 choices \(reading the reply\)\. Check"):
+        wire.codec.decode(body, sent_to(wire.codec, wire.target), wire.target)
 
 
 @pytest.mark.parametrize(

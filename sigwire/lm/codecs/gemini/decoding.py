@@ -16,7 +16,7 @@ from sigwire.lm.codecs.gemini.merge import merge_bodies
 from sigwire.lm.codecs.gemini.parts import decode_part
 from sigwire.lm.codecs.gemini.profiles import GeminiProfile
 from sigwire.lm.codecs.gemini.tables import CONTINUED, ERRORS, FINISH_REASONS, USAGE
-from sigwire.lm.codecs.shared.choices import choice_of, join_responses, number_parts, resolve_finish
+from sigwire.lm.codecs.shared.choices import check_count, choice_of, join_responses, number_parts, resolve_finish
 from sigwire.lm.codecs.shared.errors import (
     ErrorBody,
     ErrorRule,
@@ -55,6 +55,7 @@ def _decode_body(body: JsonValue, sent: EncodedRequest, target: Target[GeminiPro
     candidates = sorted(objects_of(body.get("candidates")), key=index_of)
     if not candidates and not blocked:
         raise error_in_success(body, target)
+    check_count(len(candidates), target)
     decoded = [_decode_candidate(candidate, sent, target) for candidate in candidates] or [_blocked_choice(body)]
     usage, doubts = read_usage(body.get("usageMetadata"), USAGE)
     return Response(

@@ -5,12 +5,17 @@ Each reply holds the next parts of a candidate. The candidate's other members ar
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, remove_members, value_at
 
-__all__ = ["merge_bodies", "merge_members"]
+__all__ = ["Seen", "merge_bodies", "merge_members"]
+
+Seen: TypeAlias = dict[str, set[str]]
+"""The items of the lists that keep no equal ones, as JSON, by the name of the list."""
 
 
 def merge_bodies(bodies: Sequence[JsonObject]) -> JsonObject:
@@ -26,9 +31,10 @@ def merge_bodies(bodies: Sequence[JsonObject]) -> JsonObject:
     ]
     whole: JsonObject = {}
     content: JsonObject = {}
+    seen: Seen = {}
     for candidate in candidates:
         content |= remove_members(object_of(candidate.get("content")), {"parts"})
-        merge_members(whole, remove_members(candidate, {"content"}))
+        merge_members(whole, remove_members(candidate, {"content"}), seen)
     return {**bodies[-1], "candidates": [{**whole, "content": {**content, "parts": parts}}]}
 
 
@@ -41,20 +47,31 @@ _LISTS: Mapping[str, tuple[frozenset[str], bool]] = {
 """The lists that replies extend, and whether equal items are kept: tokens are, repeated sources are not."""
 
 
-def merge_members(merged: JsonObject, more: JsonObject) -> None:
-    """Add the members of a candidate from the next reply: the last value of each counts, lists of _LISTS are extended."""
+def merge_members(merged: JsonObject, more: JsonObject, seen: Seen) -> None:
+    """Add the members of a candidate from the next reply: the last value of each counts, lists of _LISTS are extended.
+
+    ``seen`` begins empty and stays with ``merged``.
+    """
     for name, value in more.items():
         have = merged.setdefault(name, {}) if name in _LISTS else None
         if isinstance(have, dict) and isinstance(value, dict):
-            _extend_lists(have, value, *_LISTS[name])
+            _extend_lists(have, value, *_LISTS[name], seen)
         else:
             merged[name] = value
 
 
-def _extend_lists(merged: JsonObject, more: JsonObject, lists: frozenset[str], keeps_equal: bool) -> None:
+def _extend_lists(merged: JsonObject, more: JsonObject, lists: frozenset[str], keeps_equal: bool, seen: Seen) -> None:
     for name, value in more.items():
         items = merged.setdefault(name, []) if name in lists else None
         if isinstance(items, list) and isinstance(value, list):
-            items.extend(item for item in value if keeps_equal or item not in items)
+            items.extend(value if keeps_equal else _unseen(value, seen.setdefault(name, set())))
         else:
             merged[name] = value
+
+
+def _unseen(items: Iterable[JsonValue], seen: set[str]) -> Iterator[JsonValue]:
+    for item in items:
+        key = json.dumps(item, sort_keys=True)
+        if key not in seen:
+            seen.add(key)
+            yield item

@@ -15,11 +15,12 @@ from sigwire.core.parts import TextPart
 from sigwire.core.tools.calls import ToolCall
 from sigwire.errors import LMError
 from sigwire.lm.codecs.gemini.decoding import decode, error_in_success
-from sigwire.lm.codecs.gemini.merge import merge_members
+from sigwire.lm.codecs.gemini.merge import Seen, merge_members
 from sigwire.lm.codecs.gemini.partial_calls import FragmentedCall, is_fragment
 from sigwire.lm.codecs.gemini.parts import decode_part
 from sigwire.lm.codecs.gemini.profiles import GeminiProfile
 from sigwire.lm.codecs.gemini.tables import USAGE
+from sigwire.lm.codecs.shared.choices import check_count
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Framing, Target
 from sigwire.lm.codecs.shared.stream_decoder import ChoiceEvents, StreamDecoder
 from sigwire.lm.codecs.shared.untrusted import index_of, object_of, objects_of, remove_members, string_of
@@ -38,6 +39,7 @@ class _PartialCandidate:
         self.content: JsonObject = {}
         self.parts: list[JsonValue] = []
         self.members: JsonObject = {}
+        self.seen: Seen = {}
         self.text_fields: JsonObject | None = None  # of an open text part, besides its text
         self.deltas: list[str] = []
         self.call: FragmentedCall | None = None
@@ -76,13 +78,14 @@ class ContentDecoder(StreamDecoder[GeminiProfile]):
         for wire in objects_of(event.get("candidates")):
             index = index_of(wire)
             candidate = self._candidates.setdefault(index, _PartialCandidate(index))
+            check_count(len(self._candidates), self.target)
             yield from self._read_candidate(candidate, wire)
         if counts := remove_members(object_of(event.get("usageMetadata")), ()):
             self._usage_counts |= counts
             yield from self._update_usage(read_usage(self._usage_counts, USAGE).usage)
 
     def _read_candidate(self, candidate: _PartialCandidate, wire: JsonObject) -> Iterator[StreamEvent]:
-        merge_members(candidate.members, remove_members(wire, {"content"}))
+        merge_members(candidate.members, remove_members(wire, {"content"}), candidate.seen)
         content = object_of(wire.get("content"))
         candidate.content |= remove_members(content, {"parts"})
         for part in objects_of(content.get("parts")):

@@ -16,7 +16,7 @@ from sigwire.core.tools.names import NameMap
 from sigwire.errors import LMError, LMServerError
 from sigwire.lm.codecs.openai_chat.profiles import ChatProfile
 from sigwire.lm.codecs.openai_chat.tables import ERRORS, FINISH_REASONS, USAGE
-from sigwire.lm.codecs.shared.choices import resolve_finish
+from sigwire.lm.codecs.shared.choices import check_count, resolve_finish
 from sigwire.lm.codecs.shared.errors import ErrorRule, empty_reply_error, lm_error, read_error_body
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.tools import read_call
@@ -37,6 +37,7 @@ def decode(
         raise error_in_success(body, target)
     if choices[0].get("error") and not choices[1:]:
         raise error_in_success(choices[0], target)
+    check_count(len(choices), target)
     ordered = choices if len(choices) == 1 else sorted(choices, key=index_of)
     decoded = [_decode_choice(choice, sent, target) for choice in ordered]
     usage, doubts = decode_usage(body, usage_table)

@@ -115,6 +115,10 @@ class PartialCalls:
     def __iter__(self) -> Iterator[PartialCall]:
         return iter(self._calls)
 
+    def between(self, first: int, last: int) -> list[PartialCall]:
+        """Return the calls from one position to another, both included."""
+        return self._calls[first : last + 1]
+
     def add(self, fragment: JsonObject) -> PartialCall:
         """Add a fragment and return its call."""
         index = fragment.get("index")

@@ -7,7 +7,6 @@ lists are concatenated, objects are merged.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from itertools import islice
 from typing import Any, ClassVar, TypeAlias
 
 from sigwire.core.events import PartEnd, ReasoningDelta, StreamEvent, TextDelta, ToolCallDelta, ToolCallStart
@@ -30,6 +29,7 @@ class PartialChoice:
     def __init__(self, number: int, profile: ChatProfile, names: Collection[str], start_call: _StartCall) -> None:
         self.number = number
         self._calls = PartialCalls(names)
+        self._started = 0  # the calls before this position have their event; one without a name gets it with its name
         self._profile, self._start_call = profile, start_call
         self._fields: JsonObject = {}  # of the choice
         self._message: JsonObject = {}  # fields of the message that have no reader
@@ -192,8 +192,11 @@ class PartialChoice:
         if call.emitted < 0:
             if not call.has_name(self._calls.names):
                 return
-            for each in islice(self._calls, call.position + 1):  # a call before it is complete
+            for each in self._calls.between(
+                min(self._started, call.position), call.position
+            ):  # those before are complete
                 yield from self._start_named(each)
+            self._started = max(self._started, call.position + 1)
         for delta in call.deltas[call.emitted :]:
             yield ToolCallDelta(call.position, delta, self.number)
         call.emitted = len(call.deltas)

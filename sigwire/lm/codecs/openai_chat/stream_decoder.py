@@ -26,6 +26,7 @@ from sigwire.lm.codecs.openai_chat.partial_calls import PartialCall
 from sigwire.lm.codecs.openai_chat.partial_choice import PartialChoice
 from sigwire.lm.codecs.openai_chat.profiles import ChatProfile
 from sigwire.lm.codecs.openai_chat.rejected_call import recover_event
+from sigwire.lm.codecs.shared.choices import check_count
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Framing, Target
 from sigwire.lm.codecs.shared.stream_decoder import ChoiceEvents, StreamDecoder
 from sigwire.lm.codecs.shared.untrusted import index_of, object_of, objects_of, string_of, value_at
@@ -128,6 +129,7 @@ class ChatDecoder(StreamDecoder[D], Generic[D]):
 
     def _partial_choice(self, number: int) -> PartialChoice:
         if number not in self._choices:
+            check_count(len(self._choices) + 1, self.target)
             self._choices[number] = PartialChoice(
                 number, self.target.profile, self.sent.names.wire_names, self._start_call
             )

@@ -17,7 +17,7 @@ from sigwire.lm.codecs.openai_responses.items import is_message, split_message
 from sigwire.lm.codecs.openai_responses.profiles import ResponsesProfile
 from sigwire.lm.codecs.openai_responses.stops import stop_at
 from sigwire.lm.codecs.openai_responses.tables import CALL_FIELDS, ERRORS, FINISH_REASONS, USAGE
-from sigwire.lm.codecs.shared.choices import number_parts, resolve_finish
+from sigwire.lm.codecs.shared.choices import keep_calls, number_parts, resolve_finish
 from sigwire.lm.codecs.shared.errors import ErrorRule, empty_reply_error, lm_error, read_error_body
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.tools import read_call
@@ -61,9 +61,8 @@ def _decode_choice(
     refusal = None if is_stopped else _refusal_of(items)
     native = "completed" if is_stopped else _finish_name(body)
     reason, whole, warnings = resolve_finish(native, FINISH_REASONS, text=text, calls=calls, refusal=refusal)
-    parts = [part for part in parts if not isinstance(part, ToolCall) or part in whole]
     choice = Choice.from_parts(
-        parts,
+        keep_calls(parts, whole),
         refusal=refusal,
         finish_reason=reason,
         logprobs=_decode_logprobs(items),

@@ -11,8 +11,19 @@ from sigwire.core.messages import Part
 from sigwire.core.parts import TextPart
 from sigwire.core.response import Choice, FinishReason, LMWarning, Response, Usage
 from sigwire.core.tools.calls import ToolCall, number_calls
+from sigwire.errors import LMUnexpectedError
+from sigwire.lm.codecs.shared.interface import Target, WireProfile
 
-__all__ = ["choice_of", "is_synthetic_id", "join_responses", "number_parts", "resolve_finish"]
+__all__ = [
+    "MOST_CHOICES",
+    "check_count",
+    "choice_of",
+    "is_synthetic_id",
+    "join_responses",
+    "keep_calls",
+    "number_parts",
+    "resolve_finish",
+]
 
 
 def resolve_finish(
@@ -62,13 +73,38 @@ def number_parts(parts: Sequence[Part], taken: Iterable[str]) -> tuple[list[Part
     return [next(remaining) if isinstance(part, ToolCall) else part for part in parts], calls
 
 
+MOST_CHOICES = 4096
+"""Choices of one reply; providers give 128 at most."""
+
+
+def check_count(choices: int, target: Target[WireProfile]) -> None:
+    """Raise ``LMUnexpectedError`` for a reply of more than ``MOST_CHOICES`` choices."""
+    if choices > MOST_CHOICES:
+        raise LMUnexpectedError(
+            f"The reply has more than {MOST_CHOICES} choices (reading the reply). Check that base_url is an API of this wire.",
+            model=target.model,
+            provider=target.provider,
+        )
+
+
+def keep_calls(parts: Iterable[Part], calls: Iterable[ToolCall]) -> list[Part]:
+    """Return the parts without the calls that are none of ``calls``, which are calls of the parts themselves, not equal ones.
+
+    >>> kept, cut = ToolCall("a", "f", {}), ToolCall("b", "f", {})
+    >>> keep_calls([TextPart("x"), kept, cut], [kept]) == [TextPart("x"), kept]
+    True
+    """
+    kept = set(map(id, calls))
+    return [part for part in parts if not isinstance(part, ToolCall) or id(part) in kept]
+
+
 def choice_of(text: str, parts: Iterable[Part], calls: Sequence[ToolCall], **rest: Any) -> Choice:
     """Return the choice of these parts without calls that are not in ``calls``; of text and calls alone if those are all.
 
     >>> choice_of("a", [TextPart("a")], []).parts
     ()
     """
-    kept = [part for part in parts if not isinstance(part, ToolCall) or part in calls]
+    kept = keep_calls(parts, calls)
     is_plain = kept == [*([TextPart(text)] if text else ()), *calls]
     return Choice(text, tuple(calls), **rest) if is_plain else Choice.from_parts(kept, **rest)
 
