@@ -29,6 +29,7 @@ SOURCES: Mapping[Callable[[], Iterator[Job]], frozenset[str]] = {
     tools.jobs: frozenset({"e1", "e2"}),
     parsing.jobs: frozenset({"f"}),
     memory.jobs: frozenset({"i2"}),
+    memory.resumed: frozenset({"i3"}),
     layers.jobs: frozenset({"l1", "l2", "l3"}),
     layers.silent: frozenset({"l4"}),
     layers.ledger: frozenset({"l5"}),

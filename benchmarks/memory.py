@@ -1,24 +1,32 @@
 """Growth of resident memory over 20,000 calls, measured in a separate process.
 
-In process (i2) and over HTTP (i2h).
+In process (i2) and over HTTP (i2h). What a resumed run of many rows holds for each row is i3.
 """
 
 from __future__ import annotations
 
 import gc
+import json
+import resource
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from benchmarks.over_http import predictor
 from benchmarks.predict import INPUTS, stub_predict
 from benchmarks.server import ROOT, posted, serving
 from benchmarks.timing import SIGWIRE, Contestant, Job
+from sigwire.core.example import Prediction
+from sigwire.evaluate.rows.map_rows import map_rows
+from sigwire.jobs.job import Job as MapJob
 
-__all__ = ["jobs", "over_http", "report", "report_over_http"]
+__all__ = ["jobs", "over_http", "report", "report_over_http", "report_resume", "resumed"]
 
 CALLS, WARM_UP = 20_000, 2_000
+RESUMED = 200_000
 
 
 def resident_megabytes() -> float:
@@ -53,6 +61,30 @@ def report_over_http(port: int) -> float:
     return growth_megabytes
 
 
+def report_resume() -> float:
+    """Return the bytes that a resumed ``map_rows`` holds for each row that has a record, at most."""
+    rows = ({"id": f"row {number}", "question": "When?"} for number in range(RESUMED))
+    job = MapJob(program="benchmarks.memory:answer")
+    with TemporaryDirectory() as folder, ThreadPoolExecutor(1) as pool:
+        out = Path(folder, "out.jsonl")
+        map_rows(job, [{"id": "row 0", "question": "When?"}], out, executor=pool)
+        map_rows(job, [], out, executor=pool)  # a resumed run imports late
+        header, record, *_ = map(json.loads, out.read_text(encoding="utf-8").splitlines())
+        with out.open("w", encoding="utf-8") as file:
+            file.write(f"{json.dumps(header)}\n")
+            for number in range(RESUMED):
+                file.write(f"{json.dumps({**record, 'id': f'row {number}', 'index': number})}\n")
+        before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        result = map_rows(job, rows, out, executor=pool)
+        assert result.kept == result.rows == RESUMED
+        return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 / RESUMED
+
+
+def answer(question: str) -> Prediction:
+    """Answer without a model."""
+    return Prediction(answer=question)
+
+
 def process(report: str) -> Contestant:
     program = f"from benchmarks.memory import *; print({report})"
     command = [sys.executable, "-c", program]
@@ -68,6 +100,14 @@ def jobs() -> Iterator[Job]:
     if Path("/proc/self/statm").exists():
         what = f"growth over {CALLS:,} calls"
         yield Job("i2", what, "≤ 0.5 MB", {SIGWIRE: process("report()")}, unit="MB", sample=megabytes)
+
+
+def resumed() -> Iterator[Job]:
+    """Yield i3 if the system has ``/proc/self/statm``."""
+    if Path("/proc/self/statm").exists():
+        what = f"held a row by a resumed map_rows of {RESUMED:,} rows"
+        contestants = {SIGWIRE: process("report_resume()")}
+        yield Job("i3", what, "≤ 200 B", contestants, unit="B", sample=megabytes, most_rounds=1)
 
 
 def over_http() -> Iterator[Job]:

@@ -16,7 +16,7 @@ Contestant: TypeAlias = Callable[[], object]
 Sampler: TypeAlias = Callable[[Contestant], float]
 
 FLOOR, SIGWIRE = "floor", "sigwire"
-UNITS = {"µs": 1e6, "ms": 1e3, "MB": 1.0}
+UNITS = {"µs": 1e6, "ms": 1e3, "MB": 1.0, "B": 1.0}
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ import json
 import os
 import platform
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -38,6 +38,7 @@ from sigwire.settings import current
 
 __all__ = [
     "ExampleRecord",
+    "FinishedKeys",
     "RecordFile",
     "finished_records",
     "job_header",
@@ -116,14 +117,21 @@ class ExampleRecord:
 class RecordFile:
     """A file of JSON lines that one writer appends to (``sigwire/files/lines.py``). ``rows``: those it had when it was opened.
 
+    ``visit`` is given them one at a time instead: a file may be larger than the memory.
     ``append`` is thread-safe. Raises ``ConfigurationError`` if another writer has the file open.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], visit: Callable[[JsonObject], object] | None = None) -> None:
         self.path = Path(path)
+
+        def take(row: object) -> None:
+            if is_object(row):
+                (visit or self.rows.append)(row)
+
+        self.rows: list[JsonObject] = []
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._file = LineFile(self.path, drops_last=True)
+            self._file = LineFile(self.path, drops_last=True, visit=take)
         except BlockingIOError:
             raise ConfigurationError(
                 f"{self.path.name} is open in another evaluation or search (opening it). Wait for its end, or name another "
@@ -135,8 +143,6 @@ class RecordFile:
             ) from error
         except BrokenLine as error:
             raise _broken_line(self.path, error) from error
-        rows, self._file.rows = self._file.rows, []
-        self.rows: list[JsonObject] = [row for row in rows if is_object(row)]
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> list[JsonObject]:
@@ -241,20 +247,60 @@ def finished_records(
     if not run or resume is False:
         return None
     last_header = next(row for row in reversed(run) if row.get("type") in ("run", "segment"))
+    if not _goes_on(last_header, header, path, resume):
+        return None
+    records = (ExampleRecord.from_json(row) for row in run if row.get("type") == "record")
+    last = {(record.id, record.repeat): record for record in records}
+    return {
+        key: record for key, record in last.items() if not _is_retried(record.cell) or (unscored and record.is_unscored)
+    }
+
+
+class FinishedKeys:
+    """The rows that a resumed run keeps, as ``finished_records``, for a file that is read line by line: their digests only.
+
+    ``add`` takes each line. ``keys``: the result of ``digest`` for each row that is kept; ``is_empty``: the file has no line.
+
+    >>> finished = FinishedKeys(lambda row: row["index"])
+    >>> for line in ({"type": "run"}, {"type": "record", "index": 7, "score": None}):
+    ...     finished.add(line)
+    >>> finished.keys
+    {7}
+    """
+
+    def __init__(self, digest: Callable[[JsonObject], int]) -> None:
+        self.keys, self.is_empty = set[int](), True
+        self._digest = digest
+        self._header: JsonObject | None = None
+
+    def add(self, row: JsonObject) -> None:
+        """Take the next line of the file."""
+        self.is_empty, kind = False, row.get("type")
+        if kind == "run":
+            self._header = row
+            self.keys.clear()
+        elif self._header is not None and kind == "segment":
+            self._header = row
+        elif self._header is not None and kind == "record":
+            (self.keys.discard if _is_retried(Cell.from_json(row)) else self.keys.add)(self._digest(row))
+
+    def goes_on(self, header: JsonObject, path: Path) -> bool:
+        """Return False if the file has no run. Raises ``ConfigurationError`` if its last one is that of another job."""
+        return self._header is not None and _goes_on(self._header, header, path, True)
+
+
+def _goes_on(last_header: JsonObject, header: JsonObject, path: Path, resume: object) -> bool:
+    """Return True if the run of ``header`` keeps records of the run of ``last_header``."""
     if found := _differences(last_header, header):
         if resume == "append":
-            return None
+            return False
         if resume != "force":
             raise ConfigurationError(
                 f"{path.name} has the records of another run: {'; '.join(found)} (opening the log). Pass another log=, "
                 'resume="append" to add this run to the file, or resume="force" to keep its records all the same.'
             )
         header["forced"] = [*found]
-    records = (ExampleRecord.from_json(row) for row in run if row.get("type") == "record")
-    last = {(record.id, record.repeat): record for record in records}
-    return {
-        key: record for key, record in last.items() if not _is_retried(record.cell) or (unscored and record.is_unscored)
-    }
+    return True
 
 
 def _is_retried(cell: Cell) -> bool:

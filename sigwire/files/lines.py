@@ -13,6 +13,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Callable, Generator, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,8 @@ def read_lines(path: Path, *, drops_last: bool = False) -> list[Any]:
     ...     read_lines(path)
     [{'row': 1}, {'row': 2}]
     """
-    return _parse(path.read_bytes(), drops_last)[0]
+    with path.open("rb") as file:
+        return [value for value, _ in _parse(iter(file), drops_last)]
 
 
 class LineFile:
@@ -51,7 +53,7 @@ class LineFile:
 
     ``rows``: the values of the lines that it had when it was opened; ``empty``: they are dropped, unread. ``sync_seconds``: the
     longest time after which an appended line is forced to the disk, at the next one; ``None``: never, also not by ``close``.
-    ``drops_last``: see ``read_lines``.
+    ``drops_last``: see ``read_lines``. ``visit``: is given each value in place of ``rows``, one at a time.
     A forked child has it closed. Used from any thread.
 
     >>> import tempfile
@@ -71,28 +73,34 @@ class LineFile:
         empty: bool = False,
         sync_seconds: float | None = 1.0,
         drops_last: bool = False,
+        visit: Callable[[Any], object] | None = None,
     ) -> None:
         self.path = path
         self._seconds, self._synced = sync_seconds, time.monotonic()
         self._lock = threading.Lock()
         self._file = HeldFile(path, flags=os.O_APPEND, mode=mode)
         try:
-            self.rows = self._start(empty, drops_last)
+            self.rows = self._start(empty, drops_last, visit)
         except BaseException:
             self._file.close()
             raise
         reset_when_forked(self)
 
-    def _start(self, empty: bool, drops_last: bool) -> list[Any]:
+    def _start(self, empty: bool, drops_last: bool, visit: Callable[[Any], object] | None) -> list[Any]:
         """Cut off a torn end, and end the last line."""
         if empty:
             os.ftruncate(self._file.descriptor, 0)
             return []
-        content = self.path.read_bytes()
-        rows, size = _parse(content, drops_last)
-        if size < len(content):
+        rows, size = list[Any](), 0
+        with self.path.open("rb") as file:
+            for value, size in _parse(iter(file), drops_last):  # noqa: B007  # the last size counts
+                (visit or rows.append)(value)
+            whole = file.seek(0, os.SEEK_END)
+            file.seek(max(0, whole - 1))
+            is_ended = file.read(1) in (b"", b"\n")
+        if size < whole:
             os.ftruncate(self._file.descriptor, size)
-        elif content and not content.endswith(b"\n"):
+        elif not is_ended:
             self._write(b"\n")
         return rows
 
@@ -146,20 +154,20 @@ class LineFile:
             raise
 
 
-def _parse(content: bytes, drops_last: bool) -> tuple[list[Any], int]:
-    """Return the values of the lines, and the size of the content without a torn end."""
-    rows, size = list[Any](), 0
-    *lines, end = content.split(b"\n")
-    for number, line in enumerate(lines, 1):
+def _parse(lines: Iterator[bytes], drops_last: bool) -> Generator[tuple[Any, int]]:
+    """Yield the values of the lines, each with the size of the content up to its end, without a torn end."""
+    size, number, line = 0, 0, next(lines, b"")
+    while line.endswith(b"\n"):
+        number, after = number + 1, next(lines, b"")
         try:
-            rows.append(loads(line.decode()))
+            value = loads(line[:-1].decode())
         except ValueError as error:
-            if number == len(lines) and (drops_last or b"\0" in line):
-                return rows, size
+            if not after.endswith(b"\n") and (drops_last or b"\0" in line):
+                return
             raise BrokenLine(number, str(error)) from error
-        size += len(line) + 1
+        size += len(line)
+        yield value, size
+        line = after
     with suppress(ValueError):
-        if is_object(row := loads(end.decode())):  # a part of an object is no JSON, so this one is whole
-            rows.append(row)
-            size += len(end)
-    return rows, size
+        if is_object(row := loads(line.decode())):  # a part of an object is no JSON, so this one is whole
+            yield row, size + len(line)

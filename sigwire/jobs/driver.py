@@ -23,7 +23,7 @@ from sigwire.core.json import JsonObject
 from sigwire.effects.loops import to_thread
 from sigwire.effects.steps import FunctionEffect, Steps
 from sigwire.jobs.errors import JobRefused
-from sigwire.jobs.journal import BlockState, RowKey, key_of, read_block, remove_block, size_of
+from sigwire.jobs.journal import BlockState, RowKey, digest_of, key_of, read_block, remove_block, size_of
 from sigwire.jobs.submissions import Chunk, EndedChunk, Submissions
 
 __all__ = ["Driver", "DriverStatus", "RecordSink", "chunk_size", "chunks_of"]
@@ -94,7 +94,7 @@ class Driver:
     def __init__(self, chunks: Iterable[Chunk], submissions: Submissions, sink: RecordSink, journal: Path) -> None:
         self._fresh, self._submissions, self._sink, self._journal = iter(chunks), submissions, sink, journal
         self._waiting = (deque[Chunk](), deque[Chunk](), deque[Chunk]())  # by level
-        self._done = set[RowKey]()
+        self._done = set[int]()  # digests: a run may have many rows
         self._open: dict[str, int] = {}  # rows without a record, by block
         self._finished: list[str] = []
         self._idle, self._has_worked, self._written = 0, False, 0
@@ -223,16 +223,16 @@ class Driver:
 
     def _keep(self, chunk: Chunk, records: Sequence[JsonObject]) -> Steps[None]:
         for record in records:
-            if key_of(record) in self._done:
+            if (digest := digest_of(record)) in self._done:
                 self.duplicates += 1
                 continue
-            self._done.add(key_of(record))
+            self._done.add(digest)
             self._idle, self._has_worked = 0, True
             yield from self._sink.keep(record)
             self._count(chunk.block, 1)
 
     def _missing(self, chunk: Chunk) -> tuple[JsonObject, ...]:
-        return tuple(row for row in chunk.rows if key_of(row) not in self._done)
+        return tuple(row for row in chunk.rows if digest_of(row) not in self._done)
 
     # --- blocks
 
@@ -245,9 +245,9 @@ class Driver:
     def _salvage(self) -> Steps[None]:
         """Keep what the journals of chunks that did not come back have."""
         for block in [*self._open]:
-            for key, record in read_block(self._journal / block).done.items():
-                if key not in self._done:
-                    self._done.add(key)
+            for record in read_block(self._journal / block).done.values():
+                if (digest := digest_of(record)) not in self._done:
+                    self._done.add(digest)
                     yield from self._sink.keep(record)
 
     def _close_blocks(self) -> None:

@@ -18,6 +18,7 @@ import socket
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from pathlib import Path
 from typing import TypeAlias, cast
 
@@ -25,7 +26,17 @@ from sigwire.core.json import JsonObject, JsonValue
 from sigwire.files.lines import LineFile
 from sigwire.files.lock import lock_file
 
-__all__ = ["BlockState", "RowAttempt", "RowKey", "key_of", "read_block", "read_blocks", "remove_block", "size_of"]
+__all__ = [
+    "BlockState",
+    "RowAttempt",
+    "RowKey",
+    "digest_of",
+    "key_of",
+    "read_block",
+    "read_blocks",
+    "remove_block",
+    "size_of",
+]
 
 RowKey: TypeAlias = tuple[str, int]
 """The id of a row, and its repeat."""
@@ -34,6 +45,11 @@ RowKey: TypeAlias = tuple[str, int]
 def key_of(row: JsonObject) -> RowKey:
     """Return the key of a row or of its record."""
     return str(row["id"]), cast(int, row["repeat"])
+
+
+def digest_of(row: JsonObject) -> int:
+    """Return a digest of the key of a row: 96 bits, for sets of all rows of a run, in about 100 bytes each."""
+    return int.from_bytes(blake2b(json.dumps(key_of(row)).encode(), digest_size=12).digest())
 
 
 @dataclass(slots=True)

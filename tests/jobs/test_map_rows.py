@@ -7,6 +7,7 @@ import datetime
 import json
 import subprocess
 import sys
+import tracemalloc
 from collections import OrderedDict
 from collections.abc import Iterator
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ThreadPoolExecutor
@@ -364,6 +365,22 @@ def test_second_run_makes_no_call_for_rows_with_records(provider: FakeProvider, 
     map_rows(job_of(provider), questions(4), out, executor=InlineExecutor())
     result = map_rows(job_of(provider), questions(6), out, executor=InlineExecutor())
     assert (result.rows, result.kept, len(provider.requests)) == (6, 4, 6)
+
+
+@pytest.mark.long
+def test_resumed_run_keeps_200_bytes_a_row_at_most(out: Path) -> None:
+    count, rows = 18_000, ({"id": f"row {number}", "question": "a" * 200} for number in range(18_000))
+    map_rows(SHOUT, [{"id": "row 0", "question": "a"}], out, executor=InlineExecutor())
+    header, record, *_ = map(json.loads, out.read_text(encoding="utf-8").splitlines())
+    lines = (json.dumps({**record, "id": f"row {number}", "index": number}) for number in range(1, count))
+    out.write_text("\n".join([json.dumps(header), json.dumps(record), *lines]) + "\n", encoding="utf-8")
+    map_rows(SHOUT, [], out, executor=InlineExecutor())  # what is imported late
+    tracemalloc.start()
+    result = map_rows(SHOUT, rows, out, executor=(executor := InlineExecutor()))
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert (result.rows, result.kept, executor.submitted) == (count, count, [])
+    assert most < 200 * count
 
 
 def test_records_of_another_job_are_refused(provider: FakeProvider, out: Path) -> None:

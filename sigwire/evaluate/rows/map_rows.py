@@ -24,14 +24,14 @@ from sigwire.errors import ConfigurationError, InputError
 from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.examples import content_digest
 from sigwire.evaluate.fingerprint.identity import run_fingerprint
-from sigwire.evaluate.records import ExampleRecord, RecordFile, finished_records, job_header, segment_header
+from sigwire.evaluate.records import FinishedKeys, RecordFile, job_header, segment_header
 from sigwire.evaluate.rows.rows import as_example
 from sigwire.evaluate.rows.run import FinishedRow, Row, RowExecutor, RowRun, RowsCaller
 from sigwire.evaluate.rows.worker import RowRunner
 from sigwire.jobs.driver import DriverStatus
 from sigwire.jobs.errors import JobRefused
 from sigwire.jobs.job import Job, run_rows_with
-from sigwire.jobs.journal import RowKey, key_of, read_blocks, remove_block
+from sigwire.jobs.journal import digest_of, read_blocks, remove_block
 from sigwire.jobs.paths import load_path
 from sigwire.jobs.submissions import ExecutorLike
 
@@ -176,7 +176,7 @@ def _steps(
     with _open(job, out, repeat) as file, closing(RowRun(None, None, job.concurrency, sending)) as run_of_rows:
         file.recover(journal)
         result, known = file.result, file.known
-        pending = (row for row in _drawn(job, rows, repeat) if (row.id, row.repeat) not in known)
+        pending = (row for row in _drawn(job, rows, repeat) if not _taken(known, row))
         try:
             yield from run_of_rows.steps(pending, {}, file, budget=budget, journal=journal)
         except JobRefused as refused:
@@ -193,19 +193,29 @@ def _drawn(job: Job, rows: RowsLike, repeat: int) -> Iterator[Row]:
 
     If the job has ``rows``, they are ids, which the workers read.
     """
-    seen, has_ids = Counter[str](), job.rows is not None
+    seen, again, has_ids = set[int](), Counter[str](), job.rows is not None
     for index, given in enumerate(rows):
         example = Example(id=_id(given, index)).with_inputs() if has_ids else as_example(given, f"Row {index}")
         has_id = "id" in example
         own = str(example["id"]) if has_id else content_digest(example)[:10]
-        seen[own] += 1
-        if seen[own] > 1:
+        size = len(seen)
+        seen.add(digest_of({"id": own, "repeat": 1}))
+        if len(seen) == size:
             if has_id:
                 raise InputError(f"Two rows have the id {own!r} (drawing row {index}). Records need ids of their own.")
-            own = f"{own}-{seen[own]}"
+            again[own] += 1
+            own = f"{own}-{again[own] + 1}"
         sent = Example().with_inputs() if has_ids else example
         for number in range(1, repeat + 1):
             yield Row(lambda: job, sent, own, index, number, number if number > 1 else None, own)
+
+
+def _taken(known: set[int], row: Row) -> bool:
+    """Return True if a row is known, and forget it: each row is drawn once, and a run may have many."""
+    digest = digest_of({"id": row.id, "repeat": row.repeat})
+    size = len(known)
+    known.discard(digest)
+    return len(known) < size
 
 
 def _id(given: object, index: int) -> str | int:
@@ -229,17 +239,17 @@ def _check_given(job: object, rows: object) -> None:
 
 
 class _MapFile(RowsCaller):
-    """Appends records to the file, and counts them. ``known``: the rows with records, when the run begins."""
+    """Appends records to the file, and counts them. ``known``: digests of the rows with records, when the run begins."""
 
-    def __init__(self, file: RecordFile, result: MapResult, known: Mapping[RowKey, ExampleRecord]) -> None:
-        self._file, self.result, self.known = file, result, {*known}
+    def __init__(self, file: RecordFile, result: MapResult, known: set[int]) -> None:
+        self._file, self.result, self.known = file, result, known
         result.rows = result.kept = len(known)
 
     def recover(self, journal: Path) -> None:
         """Write the records in the journals of a killed run, then remove the journals. Rows are not drawn for that."""
         for record in read_blocks(journal):
-            if (key := key_of(record)) not in self.known:
-                self.known.add(key)
+            if (digest := digest_of(record)) not in self.known:
+                self.known.add(digest)
                 self._write(record, Cell.from_json(record))
         self._file.sync()
         remove_block(journal)
@@ -278,18 +288,18 @@ def _fingerprint(job: Job) -> JsonObject:
 @contextmanager
 def _open(job: Job, out: Path, repeat: int) -> Generator[_MapFile]:
     """Open the file of records: its header, and what an earlier run finished."""
-    header, file = job_header(job.to_json(), repeat), RecordFile(out)
+    header, finished = job_header(job.to_json(), repeat), FinishedKeys(digest_of)
+    file = RecordFile(out, finished.add)
     header["fingerprint"] = _fingerprint(job)
     result = MapResult(str(out))
     try:
-        rows, file.rows = file.rows, []
-        kept = finished_records(rows, header, out, resume=True)
-        if rows and kept is None:
+        goes_on = finished.goes_on(header, out)
+        if not (goes_on or finished.is_empty):
             raise ConfigurationError(
                 f"{out} has other lines than records (opening it for map_rows). Pass another path as out."
             )
-        file.append(header if kept is None else segment_header(header))
-        yield _MapFile(file, result, kept or {})
+        file.append(segment_header(header) if goes_on else header)
+        yield _MapFile(file, result, finished.keys)
         file.append({"type": "end", "status": result.status, "records": result.rows, "seconds": result.seconds})
     finally:
         file.close()
