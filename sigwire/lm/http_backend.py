@@ -40,7 +40,7 @@ from sigwire.lm.codecs.shared.choices import join_responses
 from sigwire.lm.codecs.shared.errors import EXPIRED_CODES, damaged_reply_error, read_body
 from sigwire.lm.codecs.shared.history import has_media
 from sigwire.lm.codecs.shared.interface import Codec, EncodedRequest, StreamingCodec, Target, WireProfile
-from sigwire.lm.http.messages import HttpReply, HttpRequest
+from sigwire.lm.http.messages import HttpReply, HttpRequest, method_of
 from sigwire.lm.policy.call import Call, through
 from sigwire.lm.policy.deadlines import shorter
 from sigwire.lm.providers.address import EndpointResolver, ServiceEndpoint
@@ -236,7 +236,9 @@ class HttpBackend:
         endpoint = self._resolver.endpoint(current.headers)
         try:
             transport, request = self._transport(), self._http_request(call, route, current, endpoint)
-            send = FunctionEffect(partial(transport.send, request), partial(transport.asend, request))
+            send = FunctionEffect(
+                partial(method_of(transport, "send"), request), partial(method_of(transport, "asend"), request)
+            )
             reply: HttpReply = self._resolver.mask(endpoint, call.request.options, transport).reply((yield send))
             call.report.headers = reply.headers
             if 200 <= reply.status < 300:

@@ -5,14 +5,16 @@ Any object with the methods of ``Transport`` can be given to ``LM(..., transport
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Protocol
+from functools import partial
+from typing import Any, Never, Protocol
 
+from sigwire.errors import ConfigurationError
 from sigwire.lm.secrets import redact_url
 
-__all__ = ["AsyncReplyStream", "HttpReply", "HttpRequest", "ReplyStream", "TimeLimits", "Transport"]
+__all__ = ["AsyncReplyStream", "HttpReply", "HttpRequest", "ReplyStream", "TimeLimits", "Transport", "method_of"]
 
 
 class TimeLimits(Protocol):
@@ -86,6 +88,34 @@ class AsyncReplyStream(ReplyHead, Protocol):
     """A reply whose body is awaited in chunks of any size."""
 
     def __aiter__(self) -> AsyncIterator[bytes]: ...
+
+
+def method_of(transport: object, name: str) -> Callable[[HttpRequest], Any]:
+    """Return a method of a transport: ``send``, ``asend``, ``stream`` or ``astream``; for a missing one, what raises.
+
+    The error, ``ConfigurationError``, comes with the call that needs the method: the other kinds of calls work.
+
+    >>> method_of(object(), "asend")(None)
+    Traceback (most recent call last):
+    sigwire.errors.ConfigurationError: The transport object has no asend, which awaited calls need (sending a request). ...
+    """
+    found = getattr(transport, name, None)
+    return found if callable(found) else partial(_refuse, type(transport).__name__, name)
+
+
+_CALLS: Mapping[str, tuple[str, str]] = {
+    "send": ("blocking calls", "await the call (acall)"),
+    "asend": ("awaited calls", "call without await"),
+    "stream": ("blocking streams", "call without a stream"),
+    "astream": ("awaited streams", "await the call without a stream"),
+}
+
+
+def _refuse(transport: str, name: str, request: HttpRequest) -> Never:
+    calls, instead = _CALLS[name]
+    raise ConfigurationError(
+        f"The transport {transport} has no {name}, which {calls} need (sending a request). Add {name}(request), or {instead}."
+    )
 
 
 class Transport(Protocol):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from sigwire.core.json import JsonValue
 from sigwire.effects.steps import FunctionEffect, Steps
+from sigwire.lm.http.messages import method_of
 from sigwire.lm.http.reply_mask import ReplyMask, StreamMask, mask_of
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ class ReplyReader:
             manager.__exit__(None, None, None)
 
     def _open(self) -> None:
-        manager = self._transport.stream(self._request)
+        manager: AbstractContextManager[ReplyStream] = method_of(self._transport, "stream")(self._request)
         reply = manager.__enter__()
         self._blocking, self._reply = manager, reply
         self._begin(reply)
@@ -81,7 +82,7 @@ class ReplyReader:
         self._next = _next_of(chunks if self._stream is None else _masked(chunks, self._stream), self._aread)
 
     async def _aopen(self) -> None:
-        manager = self._transport.astream(self._request)
+        manager: AbstractAsyncContextManager[AsyncReplyStream] = method_of(self._transport, "astream")(self._request)
         reply = await manager.__aenter__()
         self._awaited, self._reply, self._achunks = manager, reply, aiter(reply)
         self._begin(reply)

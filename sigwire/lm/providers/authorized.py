@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TypeAlias
 
 from sigwire.effects.loops import to_thread
-from sigwire.lm.http.messages import AsyncReplyStream, HttpReply, HttpRequest, ReplyStream, Transport
+from sigwire.lm.http.messages import AsyncReplyStream, HttpReply, HttpRequest, ReplyStream, Transport, method_of
 from sigwire.lm.secrets import wrap_headers
 
 __all__ = ["AuthorizedTransport", "Authorizer", "authorized"]
@@ -43,17 +43,17 @@ class AuthorizedTransport:
         return AuthorizedTransport(self._transport, self._authorize, {**variables, **self._variables})
 
     def send(self, request: HttpRequest) -> HttpReply:
-        return self._transport.send(self._add_headers(request))
+        return method_of(self._transport, "send")(self._add_headers(request))
 
     async def asend(self, request: HttpRequest) -> HttpReply:
-        return await self._transport.asend(await to_thread(self._add_headers, request))
+        return await method_of(self._transport, "asend")(await to_thread(self._add_headers, request))
 
     def stream(self, request: HttpRequest) -> AbstractContextManager[ReplyStream]:
-        return self._transport.stream(self._add_headers(request))
+        return method_of(self._transport, "stream")(self._add_headers(request))
 
     @asynccontextmanager
     async def astream(self, request: HttpRequest) -> AsyncGenerator[AsyncReplyStream, None]:
-        async with self._transport.astream(await to_thread(self._add_headers, request)) as reply:
+        async with method_of(self._transport, "astream")(await to_thread(self._add_headers, request)) as reply:
             yield reply
 
     def close(self) -> None:
