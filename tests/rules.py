@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -28,6 +28,7 @@ __all__ = [
     "siblings_have_no_circle",
     "texts_name_modules",
     "texts_point_down",
+    "waits_are_in_slices",
 ]
 
 MOST_IMPORTS = 25
@@ -209,6 +210,48 @@ def facts_have_one_home(package: Path, homes: Mapping[str, Collection[str]]) -> 
         for file in files
         if f"{package.name}/{file}" not in figures.uses(name, package)
     ]
+
+
+_UNTIMED = {"acquire": 0, "communicate": 0, "join": 0, "result": 1, "select": 0, "wait": 0}
+"""Methods that block, and the most arguments that they wait with; one more is another method of that name."""
+
+
+def waits_are_in_slices(package: Path, others: Mapping[str, str]) -> list[Break]:
+    """Blocking waits are calls of ``sigwire/effects/waiting.py``. ``others``: files below the package, each with the reason.
+
+    What is awaited is none, and with 0 seconds (``future.result(0)``) nothing waits.
+    """
+    found = {
+        path.relative_to(package).as_posix(): lines
+        for path, tree in figures.trees(package).items()
+        if (lines := sorted({node.lineno for node in _blocking_waits(tree)}))
+    }
+    return [
+        Break(
+            f"{package.name}/{file}",
+            f"an untimed wait in line {', '.join(map(str, lines))}",
+            "Call a function of effects/waiting.py, or write result(0) for a future that is done",
+        )
+        for file, lines in sorted(found.items())
+        if not others.get(file)
+    ] + [
+        Break(f"{package.name}/{file}", "has no untimed wait and has a row in WAITS", "Remove the row")
+        for file in others
+        if file not in found
+    ]
+
+
+def _blocking_waits(tree: ast.Module) -> Iterator[ast.Call]:
+    awaited = {
+        id(inner) for node in ast.walk(tree) if isinstance(node, ast.AsyncFunctionDef) for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or id(node) in awaited:
+            continue
+        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        is_over = any(isinstance(each, ast.Constant) and each.value in (0, False) for each in given)
+        if len(given) <= _UNTIMED.get(node.func.attr, -1) and not is_over:
+            yield node
 
 
 def class_names_are_unique(package: Path, door: str = "") -> list[Break]:

@@ -247,6 +247,8 @@ HOMES: dict[str, list[str]] = {
     "zlib.decompress": [],
     # HTTP decodes bodies as they arrive.
     "zlib.decompressobj": ["files/packing.py", "lm/http/compression.py"],
+    "queue": ["effects/inbox.py"],
+    "time.sleep": ["effects/waiting.py"],
     "bz2": [],
     "gzip": [],
     "lzma": [],
@@ -255,6 +257,14 @@ HOMES: dict[str, list[str]] = {
 
 WIDE: dict[str, str] = {}
 """The files that import more than 25 modules of the package, each with the reason."""
+
+WAITS: dict[str, str] = {
+    "adapters/prompts/turns.py": "the text of a tool's result",
+    "jobs/submissions.py": "a future of a foreign executor, which is done",
+    "lm/offline/filling.py": "the arguments of a draft",
+    "testing/server.py": "the thread of the server",
+}
+"""The files with calls that look like untimed waits, each with the reason."""
 
 NAMES_IN_FILES = {"sigwire.lm.router.router.Router": "the class of a Router in saved files, from its first place"}
 """Texts that look like imports and are names in files on disk, each with the reason."""
@@ -269,6 +279,7 @@ RULES: dict[str, Callable[[], list[rules.Break]]] = {
     "CONTRIBUTING lists the layers": lambda: rules.contributing_lists_the_layers(PACKAGE),
     "one home a fact": lambda: rules.facts_have_one_home(PACKAGE, HOMES),
     "class names are unique": lambda: rules.class_names_are_unique(PACKAGE, "dspy"),
+    "blocking waits are in slices": lambda: rules.waits_are_in_slices(PACKAGE, WAITS),
     "no layout by hand": lambda: rules.layout_is_not_by_hand(PACKAGE),
 }
 

@@ -29,7 +29,7 @@ SOUND = {
     "orders/book.py": "from shop.orders.line import Line",
     "orders/line.py": "import zlib\nfrom shop.core import Value\nclass Line: BUILDER = 'shop.core:line'\nzlib.compress(b'')",
     "stock.py": "import os\nos.register_at_fork(print)",
-    "core.py": "class Value: pass\ndef line_card(): pass\ndef line_text(): pass\nTABLE = {\n  1:  2}  # fmt: skip",
+    "core.py": "class Value: pass\ndef line_card(): a.result(1)\ndef line_text(): pass\nTABLE = {\n  1:  2}  # fmt: skip",
 }  # fmt: skip
 HOMES = {"zlib.compress": ["orders/line.py"], "os.register_at_fork": ["stock.py"], "sqlite3.connect": []}
 
@@ -44,6 +44,7 @@ RULES: dict[str, Callable[[Path], list[rules.Break]]] = {
     "homes": lambda package: rules.facts_have_one_home(package, HOMES),
     "classes": lambda package: rules.class_names_are_unique(package, "orders"),
     "layout": rules.layout_is_not_by_hand,
+    "waits": lambda package: rules.waits_are_in_slices(package, {"core.py": "a name"}),
 }
 
 PARTS = {f"m{n}.py": "" for n in range(26)}
@@ -78,6 +79,11 @@ PLANTED: list[tuple[str, dict[str, str], str, str]] = [
     ("homes", {"core.py": "def late():\n    import sqlite3\n    sqlite3.connect('')"}, "shop/core.py", "sqlite3.connect"),
     ("homes", {"stock.py": ""}, "shop/stock.py", "does not use it"),
     ("classes", {"stock.py": "class _Value: pass"}, "shop/stock.py", "Value is also in shop/core.py"),
+    ("waits", {"cli.py": "def f(thread):\n    thread.join()"}, "shop/cli.py", "an untimed wait in line 2"),
+    ("waits", {"cli.py": "lock.acquire()"}, "shop/cli.py", "an untimed wait"),
+    ("waits", {"cli.py": "done.wait()"}, "shop/cli.py", "an untimed wait"),
+    ("waits", {"cli.py": "x = future.result(timeout=60)"}, "shop/cli.py", "an untimed wait"),
+    ("waits", {"core.py": "', '.join([])\na.result(0)\nasync def f():\n    await b.wait()"}, "shop/core.py", "a row in"),
     ("layout", {"stock.py": "def f():\n    x =  1  # fmt: skip"}, "shop/stock.py", "in line 2"),
     ("layout", {"stock.py": "class A:\n    ROWS = [1,\n  2]  # fmt: skip"}, "shop/stock.py", "in line 3"),
     ("layout", {"stock.py": "from a import (b,\n  c)  # fmt: skip"}, "shop/stock.py", "in line 2"),

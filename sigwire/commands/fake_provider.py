@@ -26,6 +26,7 @@ def run(options: Namespace) -> int:
     """Serve until interrupted; return the exit status."""
     import threading
 
+    from sigwire.effects.waiting import wait_for
     from sigwire.lm.client import LM
     from sigwire.testing.fake_provider import FakeProvider
     from sigwire.testing.places import PLACES
@@ -38,7 +39,7 @@ def run(options: Namespace) -> int:
         with provider:
             for wire in PLACES:
                 print(f"{wire:<17} {provider.url(wire)}", flush=True)
-            threading.Event().wait()
+            wait_for(threading.Event().wait)
     except KeyboardInterrupt:
         print(f"{len(provider.requests)} requests")
     except OSError as error:

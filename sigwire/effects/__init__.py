@@ -5,5 +5,6 @@ loops         block_on, to_thread, OwnerLoop       gather      several steps at 
 cancellation  CancelScope                          relaying    steps whose events are changed on their way
 performing    effects performed in another way     threads     run_in_threads: workers on one queue
 forks         what a fork does to live state       daemon_pool  DaemonPool: threads that never hold the exit
-network       check_network: a replay sends nothing
+network       check_network: a replay sends nothing            waiting      blocking waits, in slices
+inbox         Inbox: a queue between threads
 """

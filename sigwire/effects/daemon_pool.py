@@ -6,8 +6,9 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
-from queue import SimpleQueue
 from typing import Any, ParamSpec, TypeVar
+
+from sigwire.effects.inbox import Inbox
 
 __all__ = ["DaemonPool"]
 
@@ -27,7 +28,7 @@ class DaemonPool(ThreadPoolExecutor):
 
     def __init__(self) -> None:
         super().__init__(1)
-        self._calls: SimpleQueue[tuple[Future[Any], Callable[[], object]]] = SimpleQueue()
+        self._calls: Inbox[tuple[Future[Any], Callable[[], object]]] = Inbox()
         self._idle = threading.Semaphore(0)
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:

@@ -128,10 +128,11 @@ def _nested(effect: Effect[object], cancelled: StreamCancelled) -> Generator[obj
 
 def _run_nested(effect: Effect[object], cancelled: StreamCancelled) -> Generator[object, None, object]:
     from concurrent.futures import Future
-    from queue import SimpleQueue
+
+    from sigwire.effects.inbox import Inbox
 
     future: Future[object] = Future()
-    deliveries: SimpleQueue[_Delivery | Future[object]] = SimpleQueue()
+    deliveries: Inbox[_Delivery | Future[object]] = Inbox()
     queue = _EventQueue(deliveries.put)
 
     def work() -> None:
@@ -157,7 +158,7 @@ def _run_nested(effect: Effect[object], cancelled: StreamCancelled) -> Generator
             raise
         finally:
             queue.scope.cancel()
-    return future.result()
+    return future.result(0)
 
 
 async def astream(steps: Steps[T], *, on_cancelled: CancelCallback | None = None) -> AsyncGenerator[Any, None]:
@@ -307,9 +308,9 @@ class _EventQueue:
 
     def put(self, events: tuple[object, ...]) -> None:
         """Deliver events and wait until they were read. On an event loop, which must not block, do not wait."""
-        from queue import SimpleQueue
+        from sigwire.effects.inbox import Inbox
 
-        acknowledged: SimpleQueue[None] = SimpleQueue()
+        acknowledged: Inbox[None] = Inbox()
         acknowledge = partial(acknowledged.put, None)
         with self.scope.on_cancel(acknowledge):
             self._deliver(_Delivery(events, acknowledge))

@@ -28,6 +28,7 @@ from sigwire.effects.cancellation import (
     set_scope,
 )
 from sigwire.effects.forks import on_fork
+from sigwire.effects.waiting import result_of
 from sigwire.errors import EventLoopError
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def block_on(coroutine: CoroutineOf[T], *, timeout: float | None = None) -> T:
             coroutine if scope is None else run_cancellable(scope, coroutine), background.loop
         )
     try:
-        return future.result(timeout)
+        return result_of(future, timeout)
     except BaseException:
         future.cancel()
         raise

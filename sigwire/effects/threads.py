@@ -10,6 +10,8 @@ import threading
 import time
 from collections.abc import Callable, Sized
 
+from sigwire.effects.waiting import join
+
 __all__ = ["run_in_threads"]
 
 _MOMENT = 0.002  # seconds: of slow items, thirty-two threads have started after five
@@ -41,12 +43,12 @@ def run_in_threads(work: Callable[[], object], limit: int, waiting: Sized) -> No
         if not _is_busy(threads[0], waiting, min(max(_MOMENT, _PATIENCE * quick_for), _LONGEST_MOMENT)):
             wanted, began = min(2 * wanted, limit), time.monotonic()
     for thread in threads:
-        thread.join()
+        join(thread)
 
 
 def _is_busy(thread: threading.Thread, waiting: Sized, moment: float) -> bool:
     """Wait a moment (seconds). Return True if more threads would not help: the items are quick, and keep the CPU busy."""
     before, began, used = len(waiting), time.monotonic(), time.process_time()
-    thread.join(moment)
+    join(thread, moment)
     seconds, left = time.monotonic() - began, len(waiting)
     return not left or (before - left >= _QUICK * seconds and time.process_time() - used >= seconds / 2)

@@ -31,6 +31,7 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 
 from sigwire.effects.forks import pause_when_forking
+from sigwire.effects.waiting import acquire, sleep
 from sigwire.files.whole import FULL_DISK
 
 __all__ = ["Database", "FileTrouble", "Form", "OtherForm", "make_private", "trouble_of"]
@@ -240,7 +241,7 @@ class _Use:
 
     def __enter__(self) -> sqlite3.Connection:
         state = self._state
-        state.lock.acquire()
+        acquire(state.lock)
         try:
             connection = state.connection or self._open(state)
         except BaseException:
@@ -328,7 +329,7 @@ def _switch_to_wal(connection: sqlite3.Connection, seconds: float) -> None:
         except sqlite3.OperationalError as error:
             if error.sqlite_errorcode & 0xFF not in _BUSY or time.monotonic() > end:
                 raise
-        time.sleep(0.01)
+        sleep(0.01)
 
 
 _BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})

@@ -18,6 +18,7 @@ from time import monotonic
 from weakref import WeakSet, finalize
 
 from sigwire.core.json import JsonObject, JsonValue
+from sigwire.effects.waiting import wait_for
 from sigwire.errors import ConfigurationError
 from sigwire.interpreters.code_limits import CodeLimits, limits_of
 from sigwire.interpreters.host_calls import HostCall, HostReply
@@ -164,7 +165,7 @@ class _CPythonWorker:
 
     def _line(self, deadline: float) -> bytes | CodeEnd:
         while (end := self._received.find(b"\n")) < 0:
-            if not self._selector.select(max(deadline - monotonic(), 0)):
+            if not wait_for(self._selector.select, deadline - monotonic()):
                 why = f"TimeoutError: the code ran for more than {self._limits.seconds:g} seconds"
                 return CodeEnd(None, why, is_lost=True)
             if not (chunk := os.read(self._output.fileno(), 2**20)) or len(self._received) > self._limits.memory:
@@ -175,12 +176,18 @@ class _CPythonWorker:
         return line
 
 
+def _has_ended(process: subprocess.Popen[bytes], seconds: float) -> bool:
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(seconds)
+    return process.poll() is not None
+
+
 def _free(
     process: subprocess.Popen[bytes], selector: selectors.BaseSelector, directory: TemporaryDirectory[str]
 ) -> None:
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
-    process.wait()
+    wait_for(partial(_has_ended, process))
     selector.close()
     for pipe in (process.stdin, process.stdout):
         with suppress(OSError):  # the rest of a message that was not read

@@ -16,10 +16,11 @@ from collections.abc import Sequence
 from concurrent.futures import Future
 from heapq import heappop, heappush
 from http.client import HTTPConnection, HTTPException
-from queue import Empty, SimpleQueue
 from typing import NamedTuple, Self
 from urllib.parse import urlsplit
 
+from sigwire.effects.inbox import Empty, Inbox
+from sigwire.effects.waiting import join
 from sigwire.errors import CallerError, ConfigurationError
 from sigwire.jobs.lease_book import LeaseAsk, LeaseReply, Settlement
 from sigwire.lm.policy.money.leases import LEAST_SLACK, Lease, LeaseSource
@@ -125,7 +126,7 @@ class _PermitSession:
     """The thread of the open blocks, its connection, and what waits."""
 
     def __init__(self, source: Permits, place: tuple[str, int], path: str) -> None:
-        self.inbox: SimpleQueue[_Waiting | Settlement | None] = SimpleQueue()
+        self.inbox: Inbox[_Waiting | Settlement | None] = Inbox()
         self._source, self._path, self.pid = source, path, os.getpid()
         self._connection = HTTPConnection(*place, timeout=_REPLY_SECONDS)
         self._waiting: deque[_Waiting] = deque()
@@ -139,7 +140,7 @@ class _PermitSession:
     def close(self) -> None:
         """Send what is settled, and end the thread. Calls that wait are refused."""
         self.inbox.put(None)
-        self._thread.join(_REPLY_SECONDS)
+        join(self._thread, _REPLY_SECONDS)
 
     def _serve(self) -> None:
         while self._is_open:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import queue
 from collections.abc import Callable
 from concurrent.futures import BrokenExecutor, Executor, Future
 from contextlib import suppress
@@ -13,6 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 from sigwire.core.json import JsonObject
 from sigwire.effects.cancellation import on_cancel
+from sigwire.effects.inbox import Empty, Inbox
 from sigwire.errors import ConfigurationError
 from sigwire.jobs.errors import error_text
 from sigwire.jobs.worker import run_chunk
@@ -57,7 +57,7 @@ class Submissions:
             raise _no_executor(executor)
         self._make: Callable[[], Executor] | None = None if isinstance(executor, Executor) else executor
         self._executor: Executor | None = executor if isinstance(executor, Executor) else None
-        self._ended: queue.SimpleQueue[Future[str] | None] = queue.SimpleQueue()
+        self._ended: Inbox[Future[str] | None] = Inbox()
         self._stall = stall
         self._is_broken = False
         self.out: dict[Future[str], Chunk] = {}
@@ -92,7 +92,7 @@ class Submissions:
         with on_cancel(lambda: self._ended.put(None)):
             try:
                 future = self._ended.get(timeout=self._stall)
-            except queue.Empty:
+            except Empty:
                 return None
         if future is None:
             return None

@@ -30,6 +30,7 @@ from sigwire.core.lazy import version
 from sigwire.effects.forks import on_fork
 from sigwire.effects.loops import block_on
 from sigwire.effects.steps import Steps, arun
+from sigwire.effects.waiting import sleep
 from sigwire.errors import BudgetSpent, ConfigurationError
 from sigwire.jobs.errors import error_text
 from sigwire.jobs.journal import BlockState, RowAttempt, key_of, read_block
@@ -199,7 +200,7 @@ def _wait_for_nanny() -> None:
         if "distributed" in sys.modules and getattr(import_module("distributed").get_worker(), "nanny", None):
             with _lock:
                 _ready_at = _ready_at or time.monotonic() + _NANNY_SECONDS
-            time.sleep(max(0.0, _ready_at - time.monotonic()))
+            sleep(_ready_at - time.monotonic())
 
 
 @on_fork

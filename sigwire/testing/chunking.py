@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
+from sigwire.effects.waiting import wait_for
 from sigwire.errors import ConfigurationError
 
 __all__ = ["Cut", "Cutter", "Gate", "Newline", "cutter", "split_at", "tokens_by_text"]
@@ -117,7 +118,7 @@ class Gate:
         """Return True if the next event has to wait after ``seconds``. Otherwise the event is released."""
         with self._changed:
             if self._free < 1:
-                self._changed.wait(seconds)
+                wait_for(self._changed.wait, seconds)
             if self._free < 1:
                 return True
             self._free -= 1

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, TypeAlias
 
 from sigwire.core.json import JsonObject
+from sigwire.effects.waiting import wait_for
 from sigwire.testing.answers import Streamed
 from sigwire.testing.framing import Framing, SSEFraming
 
@@ -53,7 +54,7 @@ class Progress:
 
     def wait(self, seconds: float = 5.0) -> Ended | None:
         """Wait for the end and return how it ended; ``None`` if the stream still runs after ``seconds``."""
-        self._finished.wait(seconds)
+        wait_for(self._finished.wait, seconds)
         return self.ended
 
     def finish(self, how: Ended) -> None:

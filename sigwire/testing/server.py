@@ -20,6 +20,7 @@ from socketserver import TCPServer
 from typing import Any, cast
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from sigwire.effects.waiting import join, sleep
 from sigwire.testing.answers import Delivered
 from sigwire.testing.playback import ByteSink, ClientDisconnected
 from sigwire.testing.wire import ReceivedRequest
@@ -79,7 +80,7 @@ class LoopbackServer(ThreadingHTTPServer):
         """Stop listening and close open connections."""
         self.stopping = True
         self._stop_sender.send(b"!")
-        self._thread.join()
+        join(self._thread)
         self.server_close()
         with self._lock:
             open_connections = dict(self._open)
@@ -87,7 +88,7 @@ class LoopbackServer(ThreadingHTTPServer):
             with contextlib.suppress(OSError):  # the client closed it already
                 connection.shutdown(socket.SHUT_RDWR)
         for thread in open_connections.values():
-            thread.join(_STOP_SECONDS)
+            join(thread, _STOP_SECONDS)
 
     def server_close(self) -> None:
         super().server_close()
@@ -191,7 +192,7 @@ class _Handler(BaseHTTPRequestHandler):
             if not self.readable(None if rest == math.inf else rest):
                 return
             self.check()
-            time.sleep(min(rest, 0.01))  # the bytes of a next request make the connection readable
+            sleep(min(rest, 0.01))  # the bytes of a next request make the connection readable
 
     def check(self) -> None:
         if cast(LoopbackServer, self.server).stopping:

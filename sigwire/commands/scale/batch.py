@@ -33,10 +33,10 @@ def add(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Print the batches; return the exit status."""
-    import time
     from datetime import UTC, datetime
     from pathlib import Path
 
+    from sigwire.effects.waiting import sleep
     from sigwire.lm.batch.model import BatchLM
 
     if not Path(options.store).is_file():
@@ -44,7 +44,7 @@ def run(options: Namespace) -> int:
     lm = BatchLM(options.model, options.store)
     found = lm.batches(cancel=options.cancel, again=options.again)
     while options.wait and any(batch.state == "running" for batch in found):
-        time.sleep(options.every)
+        sleep(options.every)
         found = lm.batches()
     if options.json:
         print_json([batch._asdict() for batch in found])

@@ -26,13 +26,14 @@ def run(options: Namespace) -> int:
     """Serve until interrupted, print what was used, and return the exit status."""
     import threading
 
+    from sigwire.effects.waiting import wait_for
     from sigwire.jobs.coordinator import Coordinator
 
     given = {name: getattr(options, name) for name in ("rate", "calls", "budget", "host", "port", "address")}
     with Coordinator(**given) as coordinator:
         try:
             print(coordinator.url, flush=True)
-            threading.Event().wait()
+            wait_for(threading.Event().wait)
         except KeyboardInterrupt:
             print(coordinator.spent)
     return 0

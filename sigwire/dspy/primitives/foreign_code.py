@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
 from functools import partial
-from queue import SimpleQueue
 from typing import Any, TypeAlias, cast
 
 from sigwire.core.json import JsonValue
@@ -23,8 +22,10 @@ from sigwire.dspy.primitives.interpreters import (
     WrongTypeGiven,
 )
 from sigwire.dspy.settings import settings
+from sigwire.effects.inbox import Inbox
 from sigwire.effects.loops import to_thread
 from sigwire.effects.steps import FunctionEffect, Steps
+from sigwire.effects.waiting import join
 from sigwire.interpreters.code_limits import CodeLimits
 from sigwire.interpreters.code_result import CodeResult
 from sigwire.interpreters.host_calls import EndCode, HostCall, HostCallError, HostFunction, as_json
@@ -89,7 +90,8 @@ class FactoryInterpreter:
 def wait_for(threads: Iterable[threading.Thread]) -> Steps[None]:
     """Wait until interpreters have shut down; an event loop goes on meanwhile."""
     for thread in threads:
-        yield FunctionEffect(thread.join, partial(to_thread, thread.join))
+        ends = partial(join, thread)
+        yield FunctionEffect(ends, partial(to_thread, ends))
 
 
 def checked_factory(factory: object) -> InterpreterFactory:
@@ -125,7 +127,7 @@ class _Call:
     """A call that the code waits for, and where its result goes."""
 
     call: HostCall
-    reply: SimpleQueue[object] = field(default_factory=lambda: SimpleQueue[object]())
+    reply: Inbox[object] = field(default_factory=lambda: Inbox[object]())
 
 
 class _ForeignSession:
@@ -138,8 +140,8 @@ class _ForeignSession:
                 "tools, start, execute and shutdown."
             )
         self._interpreter, self._is_owned = interpreter, is_owned
-        self._jobs: SimpleQueue[Callable[[], object] | None] = SimpleQueue()
-        self._events: SimpleQueue[Any] = SimpleQueue()
+        self._jobs: Inbox[Callable[[], object] | None] = Inbox()
+        self._events: Inbox[Any] = Inbox()
         self._waiting: _Call | None = None
         work = partial(copy_context().run, self._work)
         self._thread = threading.Thread(target=work, name="sigwire-interpreter", daemon=True)
@@ -178,7 +180,7 @@ class _ForeignSession:
         self._jobs.put(None)
         if self._is_owned and not self._is_running:
             closed = closed_threads.get()
-            self._thread.join() if closed is None else closed.append(self._thread)
+            join(self._thread) if closed is None else closed.append(self._thread)
 
     def _work(self) -> None:
         while (job := self._jobs.get()) is not None:

@@ -20,6 +20,7 @@ from sigwire.effects.emitting import Emit
 from sigwire.effects.gather import Gather
 from sigwire.effects.loops import has_running_loop
 from sigwire.effects.steps import Steps
+from sigwire.effects.waiting import sleep
 from sigwire.errors import ConfigurationError, SigwireError
 from sigwire.evaluate.cell import Cell, CellOptions, score_steps
 from sigwire.evaluate.examples import check_devset, check_program, example_ids
@@ -274,7 +275,7 @@ class EvaluationRun(RowsCaller):
         if self._scope.cancel():
             ends = time.monotonic() + CANCEL_GRACE_SECONDS
             while self._active and time.monotonic() < ends:
-                time.sleep(0.01)
+                sleep(0.01)
         return self._close("cancelled")
 
     def _summary(self) -> str:

@@ -20,6 +20,7 @@ from sigwire.core.response import Response
 from sigwire.effects.cancellation import StreamCancelled, on_cancel
 from sigwire.effects.network import check_network
 from sigwire.effects.steps import Steps
+from sigwire.effects.waiting import result_of
 from sigwire.errors import ConfigurationError, LMTimeoutError
 from sigwire.lm.batch.queue import BatchQueue
 from sigwire.lm.batch.sending import PAID, AskedLine, BatchGroup, LineFuture
@@ -153,7 +154,7 @@ class _ParkingTransport:
         future = self._queue.ask(asked)
         try:
             with on_cancel(future.cancel):
-                reply = future.result(request.timeout)
+                reply = result_of(future, request.timeout)
         except CancelledError:
             raise StreamCancelled from None
         except TimeoutError:

@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import Thread
 from typing import ParamSpec, TypeVar, cast
 
+from sigwire.effects.waiting import join
 from sigwire.errors import ConfigurationError
 from sigwire.lm.batch.model import BatchLM
 from sigwire.lm.client import LM
@@ -69,7 +70,7 @@ class BatchExecutor(Executor):
     def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         """Wait for the chunks that run."""
         for thread in self._threads if wait else ():
-            thread.join()
+            join(thread)
 
     def _with_model(self, value: object) -> object:
         """Return the text of a job with the model, and room for all rows at once; any other value as it is."""

@@ -12,6 +12,7 @@ from sigwire.core.json import JsonObject
 from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.effects.steps import Steps
+from sigwire.effects.waiting import result_of
 from sigwire.errors import ConfigurationError, LMUnexpectedError, StateError
 from sigwire.keywords import ChecksKeywords
 from sigwire.lm.base import BaseLM
@@ -114,7 +115,9 @@ class BatchLM(ChecksKeywords, LM):
         """
         account, now = self._backend.account(), self._queue.options.clock.now
         try:
-            return self._queue.call(lambda driver: driver.poll_all(account, now(), cancel=cancel, again=again)).result()
+            return result_of(
+                self._queue.call(lambda driver: driver.poll_all(account, now(), cancel=cancel, again=again))
+            )
         except BatchRefused as error:
             raise LMUnexpectedError(
                 f"The provider refused to show or cancel a batch (polling {self._queue.options.store}): {error}.",

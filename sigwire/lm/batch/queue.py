@@ -13,6 +13,7 @@ from contextlib import closing, contextmanager
 from typing import TypeVar
 
 from sigwire.effects.forks import reset_when_forked
+from sigwire.effects.waiting import join
 from sigwire.lm.batch.driver import BatchDriver
 from sigwire.lm.batch.options import BatchOptions
 from sigwire.lm.batch.sending import AskedLine, LineFuture
@@ -93,7 +94,7 @@ class BatchQueue:
     def _serve(self, before: threading.Thread | None) -> None:
         driver: BatchDriver | None = None
         if before is not None:
-            before.join()  # it may be about to close the store
+            join(before)  # it may be about to close the store
         try:
             with closing(BatchStore(self.options.store)) as store:
                 driver = BatchDriver(store, self.options, self.options.clock.now())

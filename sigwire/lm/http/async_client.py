@@ -35,6 +35,7 @@ from yarl import URL
 
 from sigwire.effects.forks import reset_when_forked
 from sigwire.effects.loops import running_loop
+from sigwire.effects.waiting import wait_for
 from sigwire.errors import ConfigurationError
 from sigwire.lm.http.aiohttp_errors import raise_transport_error
 from sigwire.lm.http.connect import NameLookups
@@ -225,7 +226,7 @@ class _LoopPool:
         with suppress(RuntimeError):  # the loop was closed meanwhile
             self.loop.call_soon_threadsafe(self._close_when_idle)
             if self.loop.is_running():
-                self.closed.wait(_CLOSE_WAIT_SECONDS)
+                wait_for(self.closed.wait, _CLOSE_WAIT_SECONDS)
 
     def _close_when_idle(self) -> None:
         self.is_closing = True

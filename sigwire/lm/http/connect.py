@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sigwire.effects.cancellation import StreamCancelled, current_scope, on_cancel
 from sigwire.effects.loops import to_thread
+from sigwire.effects.waiting import wait_for
 from sigwire.lm.http.deadlines import seconds_until
 from sigwire.lm.http.exchange import configure_socket
 from sigwire.lm.http.urls import Origin
@@ -102,7 +103,7 @@ def _look_up(host: str, port: int, deadline: float | None) -> _Addresses:
 
     with on_cancel(done.set):
         threading.Thread(target=work, name="sigwire-name-lookup", daemon=True).start()
-        if not done.wait(seconds_until(deadline)):
+        if not wait_for(done.wait, seconds_until(deadline)):
             raise TimeoutError
     if not found:
         raise StreamCancelled
@@ -145,7 +146,8 @@ def _wait(opened: socket.socket, wanted: int, limit: float | None, cancelled: so
         selector.register(opened, wanted)
         if cancelled is not None:
             selector.register(cancelled, selectors.EVENT_READ)
-        ready = {key.fileobj for key, _ in selector.select(limit)}
+        ready = set[object]()
+        wait_for(lambda left: ready.update(key.fileobj for key, _ in selector.select(left)) or ready, limit)
     if cancelled in ready:
         raise StreamCancelled
     if not ready:

@@ -17,13 +17,13 @@ from __future__ import annotations
 
 import random
 import threading
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from sigwire.effects.cancellation import StreamCancelled, current_scope, on_cancel
 from sigwire.effects.steps import Steps
+from sigwire.effects.waiting import sleep, wait_for
 from sigwire.errors import ConfigurationError, LMAuthenticationError, LMError, LMRateLimitError, LMTransportError
 from sigwire.keywords import ChecksKeywords
 from sigwire.lm.policy.throttle import throttle_failure, throttle_success
@@ -49,11 +49,11 @@ class _SystemClock:
 
     def sleep(self, seconds: float) -> None:
         if current_scope() is None:
-            time.sleep(seconds)
+            sleep(seconds)
             return
         cancelled = threading.Event()
         with on_cancel(cancelled.set):
-            if cancelled.wait(seconds):
+            if wait_for(cancelled.wait, seconds):
                 raise StreamCancelled
 
     async def asleep(self, seconds: float) -> None:

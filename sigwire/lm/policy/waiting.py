@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from sigwire.effects.cancellation import StreamCancelled, on_cancel
+from sigwire.effects.waiting import result_of
 from sigwire.errors import LMTimeoutError
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ class Wait(Generic[T]):
 
         try:
             with on_cancel(self.future.cancel):
-                return self.future.result(self._seconds())
+                return result_of(self.future, self._seconds())
         except CancelledError:  # by the cancel scope: the blocking wait knows no other
             raise StreamCancelled from None
         except TimeoutError:
@@ -73,7 +74,7 @@ class Wait(Generic[T]):
     def _after_deadline(self) -> T:
         """Cancel the future and raise; or return or raise what the future has got at the same moment."""
         if not self.future.cancel():
-            return self.future.result()
+            return self.future.result(0)
         error = LMTimeoutError(
             "The deadline of the call has passed (waiting to send). Raise timeout, or that of deadline()."
         )

@@ -125,7 +125,7 @@ class SingleFlight:
         self._close(key, flight)
 
     def _withdraw(self, key: bytes, flight: _Flight, future: _Future) -> None:
-        if not future.cancel() and future.result() == "lead":  # resolved at the same moment
+        if not future.cancel() and future.result(0) == "lead":  # resolved at the same moment
             self._hand_over(key, flight)
 
     def _close(self, key: bytes, flight: _Flight) -> None:
@@ -148,7 +148,7 @@ class SingleFlight:
             return "alone" if 0 < emitted == flight.call.report.emitted else "again"
         except BaseException as error:
             if isinstance(error, TimeoutError) and future.done() and not future.cancelled():
-                return future.result()  # resolved with the deadline
+                return future.result(0)  # resolved with the deadline
             self._guard.release(self._withdraw, key, flight, future)
             raise
         return outcome
@@ -199,7 +199,7 @@ class _Follow:
 
     def _alone(self) -> _Outcome:
         # If it was resolved already, the value counts.
-        return "alone" if self.wait.future.cancel() else self.wait.future.result()
+        return "alone" if self.wait.future.cancel() else self.wait.future.result(0)
 
 
 def _resolve(future: _Future, outcome: _Outcome) -> bool:

@@ -11,9 +11,9 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from queue import Empty, SimpleQueue
 
 from sigwire.effects.forks import on_fork
+from sigwire.effects.inbox import Empty, Inbox
 
 __all__ = ["wake_at"]
 
@@ -21,7 +21,7 @@ __all__ = ["wake_at"]
 class _Alarm:
     # Without a lock: the collector may close a stream, whose slot wakes a limiter, inside any code of any thread.
     def __init__(self) -> None:
-        self._asked: SimpleQueue[tuple[Callable[[], object], float]] = SimpleQueue()
+        self._asked: Inbox[tuple[Callable[[], object], float]] = Inbox()
         self._due: dict[Callable[[], object], float] = {}  # only the thread writes it
         self._thread: threading.Thread | None = None
 

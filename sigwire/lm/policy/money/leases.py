@@ -142,7 +142,7 @@ class _LeaseEffect:
 
 def _give_back(future: Future[Lease]) -> None:
     if not future.cancel() and future.exception() is None:  # resolved at the same moment
-        future.result().settle(Sums())
+        future.result(0).settle(Sums())
 
 
 def money_layers(

@@ -118,7 +118,7 @@ def withdraw(future: Future[Held]) -> None:
 
 
 def _withdraw(future: Future[Held]) -> None:
-    held = None if future.cancel() or future.exception() is not None else future.result()
+    held = None if future.cancel() or future.exception() is not None else future.result(0)
     _settle(held.tickets if held is not None else (), Sums())
 
 
