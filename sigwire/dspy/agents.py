@@ -120,7 +120,7 @@ class ReActV2(ReAct[P, S]):
         reason = "submit" if run.termination_reason == "submit" else "forced_submit"
         return {**super().run_fields(run), "history": AgentHistory(run.history), "termination_reason": reason}
 
-    def steps(self, *args: object, **inputs: object) -> Steps[Prediction]:
+    def steps(self, /, *args: object, **inputs: object) -> Steps[Prediction]:
         """Return the steps of one run."""
         if (before := inputs.get(self.history_input)) is not None:
             history = messages_of(History.read(before))

@@ -187,7 +187,7 @@ class Predict(Module, predict.Predict[P, S]):
         def __init__(self, signature: Callable[P, S], *args: Any, **options: Any) -> None: ...
         def __init__(self, *args: Any, **options: Any) -> None: ...
 
-    def steps(self, *args: Any, **kwargs: Any) -> Steps[Prediction]:
+    def steps(self, /, *args: Any, **kwargs: Any) -> Steps[Prediction]:
         """Return the steps of one call."""
         is_given = "adapter" in kwargs and "adapter" not in self.signature.input_fields
         adapter = kwargs.pop("adapter") if is_given else self.adapter

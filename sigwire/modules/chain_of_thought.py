@@ -55,7 +55,7 @@ class ChainOfThought(PredictorCalls[P, S]):
         with_reasoning = _with_reasoning(signature_of(signature), rationale_field, rationale_field_type)
         self.predict: Predict[..., Any] = type(self).predictor_classes.ask(with_reasoning, **config)
 
-    def steps(self, *args: object, **kwargs: object) -> Steps[Prediction]:
+    def steps(self, /, *args: object, **kwargs: object) -> Steps[Prediction]:
         """Return the steps of one call, without callbacks and call records of this module."""
         return self.predict.call_steps(*args, **kwargs)
 

@@ -30,7 +30,7 @@ _CHAT, _RESPONSES = "/chat/completions", "/responses"
 class PreviewingProgram(Protocol):
     """The part of a program that an export uses."""
 
-    def preview(self, *args: Any, **kwargs: Any) -> Preview: ...
+    def preview(self, /, *args: Any, **kwargs: Any) -> Preview: ...
 
 
 def exported(

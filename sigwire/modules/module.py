@@ -114,7 +114,7 @@ class Module(ChecksKeywords, Walkable, HasCard):
             )
         cls._entries = frozenset(found)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run, blocking. Works in any thread, also inside a running event loop."""
         is_outermost = self._is_program and enter(self)
         try:
@@ -126,7 +126,7 @@ class Module(ChecksKeywords, Walkable, HasCard):
             if is_outermost:
                 running.set(Running())
 
-    async def acall(self, *args: Any, **kwargs: Any) -> Any:
+    async def acall(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run, awaited."""
         is_outermost = self._is_program and enter(self)
         try:
@@ -138,7 +138,7 @@ class Module(ChecksKeywords, Walkable, HasCard):
             if is_outermost:
                 running.set(Running())
 
-    def stream(self, *args: Any, **kwargs: Any) -> ProgramStream[Any]:
+    def stream(self, /, *args: Any, **kwargs: Any) -> ProgramStream[Any]:
         """Run, blocking, and yield events; the last is ``Finished``. See ``sigwire.modules.program_stream``.
 
         The program runs as its events are read. Closing the stream early cancels the program.
@@ -152,11 +152,11 @@ class Module(ChecksKeywords, Walkable, HasCard):
         """
         return ProgramStream(module_paths(self), lambda: self._located_steps(args, kwargs))
 
-    def astream(self, *args: Any, **kwargs: Any) -> AsyncProgramStream[Any]:
+    def astream(self, /, *args: Any, **kwargs: Any) -> AsyncProgramStream[Any]:
         """``stream``, awaited."""
         return AsyncProgramStream(module_paths(self), lambda: self._located_steps(args, kwargs))
 
-    def preview(self, *args: Any, **kwargs: Any) -> Preview:
+    def preview(self, /, *args: Any, **kwargs: Any) -> Preview:
         """Return the first request of a call, and send nothing. Also takes ``lm=``, ``demos=`` and ``config=``."""
         from sigwire.modules.driving import first_preview
 
@@ -190,7 +190,7 @@ class Module(ChecksKeywords, Walkable, HasCard):
 
         return exported(self, form, args, inputs)
 
-    def call_steps(self, *args: object, **kwargs: object) -> Steps[Any]:
+    def call_steps(self, /, *args: object, **kwargs: object) -> Steps[Any]:
         """Return the steps of one call, for ``yield from`` in other steps."""
         if (frame := current_frame()) is not None:
             return frame.program(type(self).__name__, self._watched_steps, current(), args, kwargs)
@@ -484,15 +484,15 @@ class Module(ChecksKeywords, Walkable, HasCard):
 class StepsModule(Module):
     """Base of modules with the entry ``steps``. Subclasses may call or override ``forward`` and ``aforward``."""
 
-    def steps(self, *args: Any, **kwargs: Any) -> Steps[Any]:
+    def steps(self, /, *args: Any, **kwargs: Any) -> Steps[Any]:
         """Return the steps of one call, without callbacks and call records."""
         raise ConfigurationError(f"{type(self).__name__} defines no steps.")
 
-    def forward(self, *args: Any, **kwargs: Any) -> Any:
+    def forward(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run the steps, blocking."""
         return run(self.steps(*args, **kwargs))
 
-    async def aforward(self, *args: Any, **kwargs: Any) -> Any:
+    async def aforward(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run the steps, awaited."""
         return await arun(self.steps(*args, **kwargs))
 

@@ -167,7 +167,7 @@ class Predict(ReadingCalls[P, S], Predictor):
         self._reader: InputReader | None = None
         self._plan: tuple[object, object, object, Plan] | None = None
 
-    def steps(self, *args: object, **kwargs: object) -> Steps[Prediction]:
+    def steps(self, /, *args: object, **kwargs: object) -> Steps[Prediction]:
         """Return the steps of one call, without callbacks and call records."""
         reader = self._reader
         if reader is None or reader.spec is not self.signature.spec:

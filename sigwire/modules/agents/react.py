@@ -254,7 +254,7 @@ class ReAct(ReadsInputs, Generic[P, S]):
         async def acall(self, *, max_iters: int, **inputs: object) -> S: ...
         async def acall(self, *args: object, **kwargs: object) -> object: ...
 
-    def steps(self, *args: object, **inputs: object) -> Steps[Prediction]:
+    def steps(self, /, *args: object, **inputs: object) -> Steps[Prediction]:
         """Return the steps of one run, without callbacks and call records of this module."""
         if args:
             raise InputError(f"{type(self).__name__} takes its inputs by name: ReAct(...)(question=...).")

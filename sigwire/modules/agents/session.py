@@ -44,7 +44,7 @@ class ChatSession(StepsModule):
         self._input = name if isinstance(name, str) else _history_input(program)
         self._is_running = threading.Lock()
 
-    def steps(self, **inputs: object) -> Steps[Any]:
+    def steps(self, /, **inputs: object) -> Steps[Any]:
         """Return the steps of one call, without callbacks and call records of this module."""
         if not self._is_running.acquire(blocking=False):
             raise ConfigurationError(

@@ -79,7 +79,7 @@ class ProgramOfThought(ReadingCalls[P, S]):
         self.code_regenerate: ChainOfThought[..., Any] = type(self).predictor_classes.ask(made.regeneration(), **config)
         self.generate_output: ChainOfThought[..., Any] = type(self).predictor_classes.extract(made.answer(), **config)
 
-    def steps(self, *args: object, **inputs: object) -> Steps[Prediction]:
+    def steps(self, /, *args: object, **inputs: object) -> Steps[Prediction]:
         """Return the steps of one call, without callbacks and call records of this module."""
         if args:
             raise self._reader.positional_error(type(self).__name__)

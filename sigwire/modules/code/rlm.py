@@ -122,7 +122,7 @@ class RLM(ReadingCalls[P, S]):
 
     # --- the loop ------------------------------------------------------------------------------------
 
-    def steps(self, *args: object, **inputs: object) -> Steps[Prediction]:
+    def steps(self, /, *args: object, **inputs: object) -> Steps[Prediction]:
         """Return the steps of one run, without callbacks and call records of this module."""
         if args:
             raise self._reader.positional_error(type(self).__name__)

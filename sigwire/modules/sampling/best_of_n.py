@@ -73,7 +73,7 @@ class BestOfN(StepsModule):
         self.reward_fn = reward_fn
         self.fail_count = N - 1 if fail_count is None else fail_count
 
-    def steps(self, *args: object, **inputs: object) -> Steps[Any]:
+    def steps(self, /, *args: object, **inputs: object) -> Steps[Any]:
         """Return the steps of one call, without callbacks and call records of this module."""
         best: SampledRun | None = None
         program, failures = self.module, 0
