@@ -5,7 +5,7 @@ A block is a folder with one file for each attempt, ``<host>-<pid>-<ns>.jsonl``;
     {"start": ["row 7", 1]}                                        before the first call of a row
     {"done": ["row 7", 1], "record": {...}}                        after its last
 
-The process of an attempt holds the lock of its file. A start without its end in a file that nobody holds is a lost row. A full
+The process of an attempt holds the lock of its file. A start without its end in a file without a holder is a lost row. A full
 disk and a killed process leave whole lines. Files are 0600 in folders of 0700: they hold users' data.
 """
 

@@ -228,7 +228,7 @@ def test_rows_that_kill_their_worker_are_one_record_each(provider: FakeProvider,
 
 def test_engine_that_runs_lost_chunks_again_loses_three_workers_by_a_row(provider: FakeProvider, out: Path) -> None:
     class Again(InlineExecutor):
-        """Runs the chunk of a lost worker three times more before it says so, as Dask does."""
+        """Runs the chunk of a lost worker three times more before it reports the loss, as Dask does."""
 
         deaths = 0
 
