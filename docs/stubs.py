@@ -62,10 +62,10 @@ def by_module(found: Iterable[tuple[str, str]]) -> dict[str, str]:
 
 def stub(package: ModuleType, groups: Groups) -> str:
     """Return the stub of a package that gives these names and no others."""
-    home = "sigwire" if package.__name__ in FACES else package.__name__
+    table = "sigwire" if package.__name__ in FACES else package.__name__
     lines = [
         "# isort: skip_file",
-        f"# Made by python docs/tables.py from the table of names in {home.replace('.', '/')}/__init__.py.",
+        f"# Made by python docs/tables.py from the table of names in {table.replace('.', '/')}/__init__.py.",
     ]
     for group, modules in groups.items():
         imports = [line for module in sorted(modules) for line in import_of(package, module, modules[module].split())]

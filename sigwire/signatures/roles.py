@@ -60,6 +60,7 @@ _MISPLACED: Mapping[tuple[Role, Direction], str] = {
     ("tools", "output"): "tools are offered by the caller; make it an input, and ToolCalls the output.",
     ("tool_calls", "input"): "calls are made by the model; make it an output. Earlier calls are part of a History.",
     ("history", "output"): "a history is kept by the caller; make it an input.",
+    ("media", "output"): "answers are text; make it a str, such as a URL or a description, and make the file of that.",
 }
 
 

@@ -159,7 +159,7 @@ def test_plain_record_equals_its_decoded_json(fields: dict[str, Any], chosen: se
 
 def test_from_json_with_a_signature_restores_types() -> None:
     task = Signature(
-        "q, tools: list[Tool] -> place: Place, day: date | None, calls: ToolCalls, images: list[Image]",
+        "q, tools: list[Tool], images: list[Image] -> place: Place, day: date | None, calls: ToolCalls",
         custom_types={"Place": Place, "date": datetime.date},
     )
     record = Example(

@@ -291,7 +291,7 @@ def null_search(seed: int) -> Any:
 
 
 @pytest.mark.parametrize("left", [0, 20])
-def test_search_whose_last_runs_meet_a_budget_around_it_says_so(left: int) -> None:
+def test_search_whose_last_runs_meet_a_budget_around_it_ends_with_that_reason(left: int) -> None:
     """``left``: calls of the budget beside those of the search until its rule has ended."""
     whole, test = optimizer().compile(student(Stub()), trainset=TRAIN, valset=VAL), rows(30, 500)
     calls = whole.optimization.spent.calls

@@ -27,7 +27,7 @@ class SIMBA(Optimizer):
     run too. Rules are items of the instruction; a rule that is there already is not added, and a proposal that adds nothing
     costs no run. The candidates race on the same rows; the winners of all steps race on the validation rows.
     Samples carry a ``seed``. A provider that has seeds gives the same winner to a search that was killed and goes on; one
-    without draws the samples that were under way anew.
+    without draws the samples that were under way again, as new ones.
 
     Cost: steps · (up to 2 · bsize + about 2 · 8 · num_candidates) runs, steps · num_candidates writing calls, one race.
     """

@@ -566,6 +566,8 @@ def _endless(kind: t.Any) -> t.Any:
 @pytest.mark.parametrize("kind", [str, t.Any, list[t.Any], Ring, Image | list[t.Any]], ids=str)
 @pytest.mark.parametrize("declare", [InputField, OutputField])
 def test_value_that_contains_itself_is_an_error_with_the_field(kind: t.Any, declare: t.Any) -> None:
+    if declare is OutputField and kind == Image | list[t.Any]:
+        pytest.skip("media are inputs")
     other = OutputField() if declare is InputField else InputField()
     signature = Signature({"field": (kind, declare()), "other": other})
     codec = FieldCodec(signature.spec.field("field"))

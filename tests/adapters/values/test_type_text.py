@@ -19,7 +19,7 @@ from sigwire.adapters.chat import ChatAdapter
 from sigwire.adapters.values.type_text import TypeStyle, field_type_text
 from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature
-from sigwire.signatures.types import Code, Image, Reasoning
+from sigwire.signatures.types import Code, Reasoning
 
 
 class Color(enum.Enum):
@@ -135,8 +135,6 @@ COMPACT: list[tuple[t.Any, str]] = [
     (Order, "{ billing: Address, shipping: Address }\n"
         "where Address = { street: string, city: string, country: string, postcode: string }"),
     (Titled, "{\n  title: string,\n  default: int,\n  names: string[],  // all of them\n}"),
-    (Image, "image"),
-    (list[Image], "image[]"),
     (Code, "python source code"),
     (Code["sql"], "sql source code"),
     (Reasoning, "string"),
