@@ -1,4 +1,4 @@
-"""A text that UTF-8 cannot write, as a key of an input: every adapter says so by a typed error that names the field."""
+"""A text that UTF-8 cannot write, as a key of an input: every adapter raises a typed error that names the field."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """One image made to fit: decoded, turned, scaled and encoded by Pillow, the extra ``media``. Same bytes in, same bytes out.
 
-    decode     the first frame, turned as its EXIF data say, in 8 bits of sRGB: levels of all depths, colours by their profile
+    decode     the first frame, turned by its EXIF data, in 8 bits of sRGB: levels of all depths, colours by their profile
     scale      to the longest edge
     encode     ever smaller, until it fits
 

@@ -1,4 +1,4 @@
-"""What a person sees of a file is what the model gets: every mode that Pillow reads, compared by content."""
+"""The model gets what a person sees of a file: every mode that Pillow reads, compared by content."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def test_damaged_profile_is_not_used_and_that_of_srgb_changes_nothing() -> None:
         assert pictures.convert(saved(COLORS, icc_profile=profile), None, None) == plain
 
 
-def test_first_frame_of_an_animation_is_sent_and_the_warning_says_so() -> None:
+def test_first_frame_of_an_animation_is_sent_with_a_warning() -> None:
     content = saved(SEEN, "GIF", save_all=True, append_images=[Image.new("L", SIZE, 9), Image.new("L", SIZE, 200)])
     image, done = sent(content)
     assert difference(image, SEEN) < 4
@@ -185,7 +185,7 @@ def test_first_frame_of_an_animation_is_sent_and_the_warning_says_so() -> None:
 
 @pytest.mark.parametrize("form", ["PNG", "TIFF"])
 @pytest.mark.parametrize("mode", ["L", "I;16"])
-def test_image_is_turned_as_its_exif_data_say(mode: str, form: str) -> None:
+def test_image_is_turned_by_its_exif_data(mode: str, form: str) -> None:
     exif = Image.Exif()
     exif[0x0112] = 6  # turn clockwise by a quarter
     given = SEEN if mode == "L" else levels(0, 65535, mode)
@@ -194,7 +194,7 @@ def test_image_is_turned_as_its_exif_data_say(mode: str, form: str) -> None:
     assert difference(image, SEEN.transpose(Image.Transpose.ROTATE_270)) < 4
 
 
-def test_warning_says_what_was_done_also_for_an_image_that_was_converted_before() -> None:
+def test_warning_names_what_was_done_also_for_an_image_that_was_converted_before() -> None:
     part = ImagePart(data=base64.b64encode(saved(levels(0, 1, "F"))).decode(), media_type="image/tiff")
     for _ in range(2):
         warnings: list[sigwire.LMWarning] = []
