@@ -143,7 +143,7 @@ class FieldDefinitionError(SignatureError, TypeError):
 
 
 class InputError(CallerError, ValueError):
-    """A call's inputs are missing, unknown or of the wrong type for the signature."""
+    """A call's inputs are missing, unknown or cannot be sent, such as a text in place of an image."""
 
 
 class ToolDefinitionError(CallerError, ValueError):

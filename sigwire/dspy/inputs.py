@@ -25,6 +25,7 @@ class InputsOfDspy(InputReader):
     def __init__(self, spec: SignatureSpec) -> None:
         super().__init__(spec)
         self._checked = tuple(field for field in self._checked if field.annotation is not str)
+        self._files = ()  # a text in place of an image is a record as well
         self._optional = [
             field.name for field in spec.inputs if _takes_none(field.annotation) and not field.has_default
         ]

@@ -14,6 +14,7 @@ from sigwire.core.record import FieldValues
 from sigwire.core.tools.calls import ToolCalls
 from sigwire.core.tools.tool import Tool, are_same_tools
 from sigwire.errors import InputError, warn_user
+from sigwire.signatures.annotations import describe_type
 from sigwire.signatures.fields import FieldSpec, SignatureSpec
 
 __all__ = ["InputReader", "UsedCallIds", "mismatch_of"]
@@ -43,6 +44,7 @@ class InputReader:
         self._conversation = {name for name in (self.tools_name, self.history_name) if name is not None}
         self._values = self.names - self._conversation
         self._checked = tuple(field for field in spec.inputs if field.name in self._values)
+        self._files = tuple(field for field in self._checked if field.role == "media")
         self._known_tools: tuple[_KnownTools, ...] = ()  # replaced as a whole: other threads may read it
 
     def read(self, module: str, given: dict[str, object], *, check_types: bool = True) -> dict[str, object]:
@@ -55,11 +57,10 @@ class InputReader:
             given = self._with_defaults(module, given)
         if self.tools_name is not None:
             given[self.tools_name] = self._as_tools(given[self.tools_name])
-        if check_types:
-            for field in self._checked:
-                value = given.get(field.name)
-                if type(value) is not field.annotation and field.name in given:
-                    _warn_of_mismatch(module, field, value)
+        for field in self._checked if check_types else self._files:
+            value = given.get(field.name)
+            if type(value) is not field.annotation and field.name in given:
+                _check_type(module, field, value)
         return given
 
     def _is_conversation(self, given: dict[str, object]) -> bool:
@@ -136,12 +137,20 @@ def mismatch_of(field: FieldSpec, value: object, *, strict: bool | None = None) 
     return ""
 
 
-def _warn_of_mismatch(module: str, field: FieldSpec, value: object) -> None:
-    if problem := mismatch_of(field, value):
-        warn_user(
-            f"{module}: the input {field.name!r} does not fit its type ({problem}); it was sent as it is. "
-            "configure(warn_on_type_mismatch=False) turns this warning off."
+def _check_type(module: str, field: FieldSpec, value: object) -> None:
+    """Raise ``InputError`` for a value in place of a file; warn of another one that does not fit."""
+    if not (problem := mismatch_of(field, value)):
+        return
+    if field.role == "media":
+        raise InputError(
+            f"{module}: the input {field.name!r} is {value!r:.60}, not of the type {describe_type(field.annotation)} "
+            f"(calling): the model would read this text and see no file. Write Image(...), Audio(...) or File(...) around it. "
+            f"({problem})"
         )
+    warn_user(
+        f"{module}: the input {field.name!r} does not fit its type ({problem}); it was sent as it is. "
+        "configure(warn_on_type_mismatch=False) turns this warning off."
+    )
 
 
 _MOST_KNOWN = 8

@@ -118,6 +118,28 @@ def test_input_of_another_type_is_sent_with_warning() -> None:
         predict(n="many")
 
 
+@pytest.mark.parametrize("warns", [True, False])
+@pytest.mark.parametrize(("kind", "value"), [("Image", "red.png"), ("list[Image]", ["red.png"]), ("Audio", 3)])
+async def test_text_in_place_of_a_file_is_an_error_before_anything_is_sent(kind: str, value: Any, warns: bool) -> None:
+    lm = FakeLM([{"answer": "a"}])
+    predict: Any = Predict(f"photo: {kind} -> answer", lm=lm)
+
+    async def streamed() -> None:
+        [event async for event in predict.astream(photo=value)]
+
+    message = r"the input 'photo' is .+, not of the type .*(Image|Audio).* \(calling\): .+ Write Image\(\.\.\.\)"
+    with context(warn_on_type_mismatch=warns):
+        with pytest.raises(InputError, match=message):
+            predict(photo=value)
+        with pytest.raises(InputError, match=message):
+            await predict.acall(photo=value)
+        with pytest.raises(InputError, match=message):
+            list(predict.stream(photo=value))
+        with pytest.raises(InputError, match=message):
+            await streamed()
+    assert lm.requests == []
+
+
 @pytest.mark.parametrize("value", [3, "3", True])
 def test_input_that_pydantic_accepts_gives_no_warning(value: Any) -> None:
     with warnings.catch_warnings():
