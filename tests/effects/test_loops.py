@@ -59,11 +59,11 @@ def test_interrupt_of_block_on_cancels_the_coroutine(monkeypatch: pytest.MonkeyP
         finally:
             cancelled.set()
 
-    def interrupted(future: Any, timeout: float | None = None) -> None:
+    def interrupted(future: Any, seconds: float | None = None) -> None:
         time.sleep(0.02)  # the coroutine has started
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("concurrent.futures.Future.result", interrupted)
+    monkeypatch.setattr("sigwire.effects.loops.result_of", interrupted)
     with pytest.raises(KeyboardInterrupt):
         block_on(wait())
     assert cancelled.wait(60)
