@@ -81,7 +81,7 @@ def test_batch_polls_until_no_batch_runs_and_keeps_the_results(
         leave_batch(provider, store, monkeypatch)
         assert main(["batch", MODEL, str(store), "--json"]) == 0
         assert [(each["state"], each["lines"]) for each in json.loads(capsys.readouterr().out)] == [("running", 1)]
-        monkeypatch.setattr(time, "sleep", sleep)
+        monkeypatch.setattr("sigwire.effects.waiting.sleep", sleep)
         assert main(["batch", MODEL, str(store), "--wait"]) == 0
         assert waits == [60, 60]
         head, row = capsys.readouterr().out.splitlines()
