@@ -147,7 +147,12 @@ def _wait(opened: socket.socket, wanted: int, limit: float | None, cancelled: so
         if cancelled is not None:
             selector.register(cancelled, selectors.EVENT_READ)
         ready = set[object]()
-        wait_for(lambda left: ready.update(key.fileobj for key, _ in selector.select(left)) or ready, limit)
+
+        def is_ready(left: float) -> bool:
+            ready.update(key.fileobj for key, _ in selector.select(left))
+            return bool(ready)
+
+        wait_for(is_ready, limit)
     if cancelled in ready:
         raise StreamCancelled
     if not ready:

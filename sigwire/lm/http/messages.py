@@ -99,7 +99,7 @@ def method_of(transport: object, name: str) -> Callable[[HttpRequest], Any]:
     Traceback (most recent call last):
     sigwire.errors.ConfigurationError: The transport object has no asend, which awaited calls need (sending a request). ...
     """
-    found = getattr(transport, name, None)
+    found: Callable[[HttpRequest], Any] | None = getattr(transport, name, None)
     return found if callable(found) else partial(_refuse, type(transport).__name__, name)
 
 

@@ -43,13 +43,16 @@ class AuthorizedTransport:
         return AuthorizedTransport(self._transport, self._authorize, {**variables, **self._variables})
 
     def send(self, request: HttpRequest) -> HttpReply:
-        return method_of(self._transport, "send")(self._add_headers(request))
+        reply: HttpReply = method_of(self._transport, "send")(self._add_headers(request))
+        return reply
 
     async def asend(self, request: HttpRequest) -> HttpReply:
-        return await method_of(self._transport, "asend")(await to_thread(self._add_headers, request))
+        reply: HttpReply = await method_of(self._transport, "asend")(await to_thread(self._add_headers, request))
+        return reply
 
     def stream(self, request: HttpRequest) -> AbstractContextManager[ReplyStream]:
-        return method_of(self._transport, "stream")(self._add_headers(request))
+        reply: AbstractContextManager[ReplyStream] = method_of(self._transport, "stream")(self._add_headers(request))
+        return reply
 
     @asynccontextmanager
     async def astream(self, request: HttpRequest) -> AsyncGenerator[AsyncReplyStream, None]:

@@ -92,7 +92,7 @@ def signed(state: JsonObject, secret: bytes | None) -> JsonObject:
     return state if secret is None else {**state, "mac": _mac(state, secret)}
 
 
-def _is_signed(state: Mapping[str, object], secret: bytes) -> bool:
+def _is_signed(state: Mapping[Any, object], secret: bytes) -> bool:
     given = str(state.get("mac", "")).encode("utf-8", "surrogatepass")
     return all(isinstance(name, str) for name in state) and hmac.compare_digest(given, _mac(state, secret).encode())
 
