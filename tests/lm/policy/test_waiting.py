@@ -146,7 +146,7 @@ async def test_wait_cancels_the_future_when_an_awaited_stream_around_it_is_close
 
 def test_wait_cancels_the_future_when_the_wait_is_interrupted() -> None:
     class Interrupted(Future[str]):
-        def result(self, timeout: float | None = None) -> str:
+        def exception(self, timeout: float | None = None) -> BaseException | None:
             raise KeyboardInterrupt
 
     future = Interrupted()
