@@ -163,7 +163,7 @@ def test_failed_call_that_was_not_billed_gives_its_permit_back() -> None:
 
 @pytest.mark.long
 async def test_rate_limit_of_the_provider_slows_the_permits_of_all_workers() -> None:
-    limit = RateLimit(requests=40, per=1.0, burst=3)
+    limit = RateLimit(requests=5, per=1.0, burst=2)
     with FakeProvider(lambda request: "Hello", limit=limit) as provider, Coordinator() as coordinator:
         assert coordinator.book.rate == math.inf
         with permits_of(coordinator.url):
