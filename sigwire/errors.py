@@ -44,6 +44,7 @@
 Warnings: DemoWarning, ToolWarning.
 A message has three parts: what happened, where, what to do next; attributes have the same facts. No error has a key or header.
 An error that leaves a program has the attribute ``where`` and a note with the same facts.
+``whose`` of a class: whose problem an error inside a tool is. ``ends_run`` decides by it whether the agent's run ends.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ import sys
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, Literal, TypeAlias
 
 __all__ = [
     "AdapterParseError", "AgentStopped", "BudgetSpent", "CallerError", "ConfigurationError", "ContentFiltered",
@@ -62,8 +63,12 @@ __all__ = [
     "LMUnexpectedError", "LMUnsupportedModelError", "MalformedToolCall", "MissingState", "ModelError", "OutputTruncated",
     "OverrideError", "Refused", "RetryTool", "SignatureError", "SigwireError", "StateError", "ToolDefinitionError",
     "ToolFailed", "ToolSignal", "ToolWarning", "UnsupportedFeature", "UnsupportedOption", "ValueReadError", "Where",
-    "is_retryable_lm_error", "suggest", "warn_user",
+    "Whose", "ends_run", "is_interrupt", "is_retryable_lm_error", "suggest", "warn_user",
 ]  # fmt: skip
+
+Whose: TypeAlias = Literal["model", "inner model", "request", "provider", "program", "run", "author"]
+"""Whose problem an error inside a tool is: the calling model's, the model's that the tool asks, that of what the tool sent, the
+provider's, the program's, the run's, or the tool author's. A "provider", a "program" and a "run" end the agent's run."""
 
 _NOT_THE_USERS = {"sigwire", "asyncio", "concurrent", "threading"}
 
@@ -97,15 +102,47 @@ class Where:
 class SigwireError(Exception):
     """Base of all errors that sigwire defines. ``where``: the place in the program, if the error came out of one.
 
+    ``whose`` (of the class): whose problem an error of the class is that a tool raises.
+
     >>> issubclass(SignatureError, SigwireError)
     True
     """
 
     where: Where | None = None
+    whose: ClassVar[Whose] = "author"
+
+
+def ends_run(error: BaseException) -> bool:
+    """Return True if no answer of a model can solve this error of a tool, so that the run of the agent ends with it.
+
+    The class of the error decides, not its cause: a tool that solves the problem raises ``ToolFailed`` from it.
+
+    >>> ends_run(LMServerError("overloaded")), ends_run(Refused("no")), ends_run(KeyError("order"))
+    (True, False, False)
+    """
+    if isinstance(error, SigwireError):
+        return error.whose in _ENDS_RUN
+    return is_interrupt(error)
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Return True for an interrupt or a cancellation, also of another thread's task.
+
+    >>> is_interrupt(KeyboardInterrupt()), is_interrupt(TimeoutError())
+    (True, False)
+    """
+    from concurrent.futures import CancelledError  # needed for errors only; unlike that of asyncio, an Exception
+
+    return isinstance(error, CancelledError) or not isinstance(error, Exception)
+
+
+_ENDS_RUN: frozenset[Whose] = frozenset({"provider", "program", "run"})
 
 
 class CallerError(SigwireError):
     """The calling program made an invalid request."""
+
+    whose = "program"
 
 
 class ConfigurationError(CallerError, ValueError):
@@ -153,6 +190,8 @@ class ToolDefinitionError(CallerError, ValueError):
 class EventLoopError(CallerError, RuntimeError):
     """A wait would never end: the event loop is blocked by the waiting code, closed, or stopped."""
 
+    whose = "run"
+
 
 class OverrideError(CallerError, TypeError):
     """A subclass overrides a method of sigwire that some calls would bypass; the message names what to override."""
@@ -164,6 +203,8 @@ class BudgetSpent(CallerError):
     Attributes: ``part`` ("calls", "tokens", "money"); ``spent``, ``limit`` and ``needed`` of it, the upper bound of the call;
     ``attempts``, the exchanges of the call before.
     """
+
+    whose = "run"
 
     def __init__(self, message: str, *, part: str = "", spent: float = 0, limit: float = 0, needed: float = 0) -> None:
         self.part, self.spent, self.limit, self.needed = part, spent, limit, needed
@@ -215,6 +256,7 @@ class LMError(SigwireError):
     (True, 'rate_limit', 2.0)
     """
 
+    whose = "provider"
     code: str = "lm_error"
     retryable: bool = False
     overload: bool = False
@@ -298,13 +340,13 @@ class LMInvalidRequestError(LMError):
 class ContextWindowExceededError(LMInvalidRequestError):
     """The request is longer than the model can read; shorten it or use a model with a larger context."""
 
-    code = "context_length"
+    code, whose = "context_length", "request"
 
 
 class LMContentFilteredError(LMInvalidRequestError):
     """The provider's content filter refuses the request; change what is sent."""
 
-    code = "content_filter"
+    code, whose = "content_filter", "request"
 
 
 class LMUnsupportedModelError(LMInvalidRequestError):
@@ -340,6 +382,8 @@ class ModelError(SigwireError):
     Attributes: ``choice`` (the canonical choice with its raw data), ``text`` of the model, ``finish_reason``, ``attempts``
     (every exchange of the call, failed ones included).
     """
+
+    whose = "inner model"
 
     def __init__(self, message: str, *, choice: Any = None, attempts: tuple[Any, ...] = ()) -> None:
         self.message = message
@@ -442,6 +486,8 @@ class AgentStopped(SigwireError):
     Attributes: ``reason`` (a termination reason), ``steps`` (the finished steps), ``history`` (to continue from).
     """
 
+    whose = "inner model"
+
     def __init__(self, message: str, *, reason: str, steps: tuple[Any, ...] = (), history: Any = None) -> None:
         self.reason = reason
         self.steps = steps
@@ -451,6 +497,8 @@ class AgentStopped(SigwireError):
 
 class ToolSignal(SigwireError):
     """Raised inside a tool. The model sees the message only."""
+
+    whose = "model"
 
 
 class RetryTool(ToolSignal):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Literal, TypeAlias
+from typing import Literal
 
 from sigwire.core.json import JsonObject
-from sigwire.errors import AgentStopped, BudgetSpent, CallerError, StateError
+from sigwire.errors import AgentStopped, CallerError, StateError
 
-__all__ = ["ApprovalNeeded", "JournalDivergence", "PendingCall", "RunError", "RunIsLive", "ToolInterrupted"]
+__all__ = ["ApprovalNeeded", "JournalDivergence", "PendingCall", "RunIsLive", "ToolInterrupted"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,8 @@ class ApprovalNeeded(AgentStopped):
     decisions)``. For the kind "crash": ``"rerun"``, ``{"result": value}`` or ``{"deny": "why"}``.
     """
 
+    whose = "run"
+
     def __init__(self, run: str, pending: Sequence[PendingCall], inner: Mapping[str, JsonObject] | None = None) -> None:
         self.run, self.pending, self.inner = run, tuple(pending), dict(inner or {})
         self.state: JsonObject = {"format": 1, "run": run, "pending": [asdict(call) for call in pending]}
@@ -57,6 +59,8 @@ class ApprovalNeeded(AgentStopped):
 class ToolInterrupted(AgentStopped):
     """A process ended while a tool with ``on_crash="fail"`` ran. ``pending`` has the calls."""
 
+    whose = "run"
+
     def __init__(self, run: str, pending: Sequence[PendingCall]) -> None:
         self.pending = tuple(pending)
         calls = "; ".join(f"{call.name} at {call.id}" for call in pending)
@@ -69,6 +73,8 @@ class ToolInterrupted(AgentStopped):
 
 class RunIsLive(CallerError, RuntimeError):
     """Another process or thread is running this run. Attributes: its ``pid``, and ``since`` (seconds of ``time.time()``)."""
+
+    whose = "run"
 
     def __init__(self, run: str, pid: int | None, since: float | None) -> None:
         self.run, self.pid, self.since = run, pid, since
@@ -84,13 +90,11 @@ class JournalDivergence(StateError):
     Attributes: ``place``, ``recorded`` and ``now`` (fingerprints as JSON), ``diff`` (a text).
     """
 
+    whose = "run"
+
     def __init__(self, place: str, recorded: JsonObject, now: JsonObject, what: str, diff: str) -> None:
         self.place, self.recorded, self.now, self.diff = place, recorded, now, diff
         super().__init__(
             f"{what} (replaying {place}). The program or its inputs changed since the run was recorded. Undo the change, begin "
             f'another run, or continue as a new run with on_change="fork".\n{diff}'.rstrip()
         )
-
-
-RunError: TypeAlias = ApprovalNeeded | BudgetSpent | JournalDivergence | RunIsLive | ToolInterrupted
-"""An error of the run, not of the effect that raised it: never a result for a model, which a journal would keep."""

@@ -23,6 +23,7 @@ class _WhereNote(str):
 
     where: Where
     module: int
+    within: str  # the path from the agent's tool to the module inside it
 
 
 def locate(
@@ -41,16 +42,26 @@ def locate(
         return
     notes: list[str] = getattr(error, "__notes__", [])
     before = next((note for note in notes if isinstance(note, _WhereNote)), None)
-    where, key = (Where(), 0) if before is None or is_innermost else (before.where, before.module)
+    if before is None or is_innermost:
+        where, key, within = Where(), 0, ""
+    else:
+        where, key, within = before.where, before.module, before.within
+        if "tool" in facts:
+            key, within = 0, _joined(f"tools[{facts['tool']!r}]", where.path)
     if module is not None:
         key = key if key in paths else id(module)
-        where = replace(where, path=paths[key], module=where.module or _describe(module))
+        where = replace(where, path=_joined(paths[key], within), module=where.module or _describe(module))
     note = _WhereNote(where := replace(where, **facts))
-    note.where, note.module = where, key
+    note.where, note.module, note.within = where, key, within
     with suppress(Exception):  # a user's exception class may refuse attributes
         _attach(error, note, before)
     if isinstance(error, InputError):  # the caller's line is the place to look at
         error.__traceback__ = _without_own_frames(error.__traceback__)
+
+
+def _joined(outer: str, inner: str) -> str:
+    parts = [part for part in (outer, inner) if part not in ("", "self")]
+    return ".".join(parts) or "self"
 
 
 def _without_own_frames(frames: TracebackType | None) -> TracebackType | None:

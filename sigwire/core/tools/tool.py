@@ -28,17 +28,18 @@ if TYPE_CHECKING:
     from sigwire.core.tools.mcp import McpSession, ResultMode
     from sigwire.core.tools.texts import ToolText
 
-__all__ = ["Approve", "OnCrash", "Tool", "are_same_tools", "check_limits"]
+__all__ = ["Approve", "OnCrash", "OnError", "Tool", "are_same_tools", "check_limits", "check_on_error"]
 
 JsonSchema: TypeAlias = dict[str, Any]
 """A JSON Schema written by a user: any dict, so that literals need no cast."""
 OnCrash: TypeAlias = Literal["ask", "rerun", "fail"]
 Approve: TypeAlias = bool | Callable[[ToolCall], object]
+OnError: TypeAlias = Literal["answer", "abort"] | Callable[[Exception], object]
 _NO_PARAMETERS: JsonObject = {"type": "object", "properties": {}}
 _MOST_VIEWS = 256
 _OPTIONS: Mapping[str, object] = {
     "timeout": None, "max_output": None, "parallel": True, "on_crash": "ask", "approve": None, "max_calls": None,
-    "repeat": False, "tunable": True,
+    "repeat": False, "tunable": True, "on_error": None,
 }  # fmt: skip
 _NO_ARGUMENTS: tuple[JsonObject, ...] = ({}, {"type": "object"})
 
@@ -57,7 +58,8 @@ class Tool(ChecksKeywords, HasCard):
     and returns ``True``, ``False``, the reason of a denial, or ``None`` to ask; ``False`` asks never; ``None``: as the agent.
     ``max_calls`` is for one run of an agent; ``repeat=True`` allows equal calls with equal results without limit. ``config``
     has the settings of a built-in tool. ``metadata`` is JSON that models do not see, such as annotations of an MCP tool.
-    ``tunable=False`` keeps optimizers from changing the texts.
+    ``tunable=False`` keeps optimizers from changing the texts. ``on_error`` is ``on_tool_error`` of ``ReAct``, for this tool
+    (``None``: as the agent).
     Tools are immutable. Raises ``ToolDefinitionError`` if name, schema or function cannot be offered.
 
     >>> def add(a: int, b: int = 1) -> int:
@@ -90,6 +92,7 @@ class Tool(ChecksKeywords, HasCard):
         "metadata",
         "name",
         "on_crash",
+        "on_error",
         "parallel",
         "repeat",
         "timeout",
@@ -116,6 +119,7 @@ class Tool(ChecksKeywords, HasCard):
     repeat: bool
     metadata: JsonObject
     tunable: bool
+    on_error: OnError | None
     is_async: bool
     _arguments: Arguments | None
     _parameters: JsonObject | None
@@ -141,6 +145,7 @@ class Tool(ChecksKeywords, HasCard):
         repeat: bool = False,
         metadata: JsonObject | None = None,
         tunable: bool = True,
+        on_error: OnError | None = None,
     ) -> None:
         from sigwire.core.tools.inspection import function_name, is_async_function  # lazy: only tools need them
 
@@ -156,10 +161,11 @@ class Tool(ChecksKeywords, HasCard):
             raise ToolDefinitionError(f"approve is True, False or a function, not {approve!r:.80} (the tool {name!r}).")
         if on_crash not in (known := get_args(OnCrash)):
             raise ToolDefinitionError(f"on_crash is one of {', '.join(known)}, not {on_crash!r} (the tool {name!r}).")
+        check_on_error(on_error, f"the tool {name!r}")
         keep = partial(object.__setattr__, self)
         for part in ("name", name), ("description", description), ("handler", handler), ("config", config):
             keep(*part)
-        options = (timeout, max_output, parallel, on_crash, approve, max_calls, repeat, tunable)
+        options = (timeout, max_output, parallel, on_crash, approve, max_calls, repeat, tunable, on_error)
         for option, value in zip(_OPTIONS, options, strict=True):
             keep(option, value)
         keep("is_async", handler is not None and is_async_function(handler))
@@ -361,6 +367,7 @@ class Tool(ChecksKeywords, HasCard):
         data |= {"parameters": self.parameters} if self.config is None else {"config": self.config.to_json()}
         more: dict[str, Any] = {name: getattr(self, name) for name in _OPTIONS}
         more["approve"] = None if self.approve is None else self.approve is not False  # a function is code
+        more["on_error"] = None if callable(self.on_error) else self.on_error
         data |= {name: value for name, value in more.items() if value != _OPTIONS[name]}
         if self.metadata:
             data["metadata"] = self.metadata
@@ -408,7 +415,7 @@ class Tool(ChecksKeywords, HasCard):
         return {name: getattr(self, name) for name in Tool.__slots__ if name not in ("_bind", "_views")}
 
     def __setstate__(self, state: FieldValues) -> None:
-        for name, value in state.items():
+        for name, value in {**_OPTIONS, **state}.items():  # an earlier version had fewer options
             object.__setattr__(self, name, value)
         object.__setattr__(self, "_bind", self._arguments.bind if self._arguments else None)
         object.__setattr__(self, "_views", {})
@@ -472,6 +479,18 @@ def _check_tool(name: object, handler: object, parameters: object) -> None:
         from sigwire.core.schema import check_schema
 
         check_schema(cast("JsonObject", parameters), f"Tool {name!r}")
+
+
+def check_on_error(on_error: object, where: str) -> None:
+    """Raise ``ConfigurationError`` if ``on_error`` is no setting for the errors of tools.
+
+    >>> check_on_error("abort", "creating an agent")
+    """
+    if on_error not in (None, "answer", "abort") and not callable(on_error):
+        raise ConfigurationError(
+            f"on_error is {on_error!r:.80} ({where}). Use None, 'answer', 'abort' or a function that gets the exception and "
+            "returns a text for the model."
+        )
 
 
 def check_limits(where: str, **limits: object) -> None:

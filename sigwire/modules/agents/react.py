@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, overload
 
 from sigwire.core.example import Prediction
 from sigwire.core.record import FieldValues
-from sigwire.core.tools.tool import Approve, Tool
+from sigwire.core.tools.tool import Approve, OnError, Tool
 from sigwire.effects.steps import Steps
 from sigwire.errors import (
     AdapterParseError,
@@ -51,7 +51,7 @@ from sigwire.modules.agents.run import AgentRun, Termination, TerminationReason,
 from sigwire.modules.agents.run_state import RunState
 from sigwire.modules.agents.starting import start_run
 from sigwire.modules.agents.submit import Submit
-from sigwire.modules.agents.toolbox import OnError, Toolbox, ToolsLike
+from sigwire.modules.agents.toolbox import Toolbox, ToolsLike
 from sigwire.modules.agents.turns import TurnSteps, run_calls, run_turns
 from sigwire.modules.ask import check_config, resolve_lm
 from sigwire.modules.chain_of_thought import ChainOfThought
@@ -73,13 +73,18 @@ class ReAct(ReadsInputs, Generic[P, S]):
     """Answer a signature with the help of tools.
 
     ``tools``: ``Tool`` objects, functions (sync or async), or a dict of them by name. ``max_iters``: the most turns of a run;
-    also per call. ``parallel``: how many calls of a turn run at once. ``on_tool_error="abort"`` raises a tool's exception
-    instead of returning it to the model as a result. ``extract``: get missing outputs with one more request; ``False`` raises
-    ``AgentStopped``. ``tool_timeout`` (seconds) and ``max_output`` (characters of a result that the model sees) are defaults
+    also per call. ``parallel``: how many calls of a turn run at once. ``extract``: get missing outputs with one more
+    request; ``False`` raises ``AgentStopped``. ``tool_timeout`` (seconds) and ``max_output`` (characters of a result that the model sees) are defaults
     for tools without these options. The model reads the rest of a larger result with one more tool (``large_results="cut"``:
     never). ``approve`` is that of ``Tool``, for tools without one. ``max_calls``: the most tool calls of a run. A call that
     gave the same result ``max_repeats`` times in a row is not run again (``None``: no such limit). ``secret`` signs the states
     of ``ApprovalNeeded``, and only states that it signed are resumed.
+
+    ``on_tool_error``: whether the model reads about the exception of a tool, or the run ends with it. ``None``: the run ends if
+    no model can solve the problem (``sigwire.errors.ends_run``). ``"answer"``: the model reads all but errors of the run, such
+    as a spent budget. ``"abort"``: all but ``RetryTool`` and ``ToolFailed`` are raised. A function, sync or async, gets the
+    exception and returns the text for the model, or ``None`` for the default; what it raises is raised. It does not get errors
+    of the run and timeouts.
 
     A call takes the signature's inputs by name, ``max_iters=`` and ``history=``: the ``History`` (or its JSON) of an earlier
     run, from which this run continues; with a history all inputs may be omitted. The result has the outputs and ``steps``,
@@ -114,7 +119,7 @@ class ReAct(ReadsInputs, Generic[P, S]):
         max_iters: int = 20,
         *,
         parallel: int | bool = 8,
-        on_tool_error: OnError = "answer",
+        on_tool_error: OnError | None = None,
         extract: bool = True,
         tool_timeout: float | None = None,
         max_output: int | None = 20_000,

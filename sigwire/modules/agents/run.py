@@ -50,7 +50,7 @@ class AgentRun(HasCard):
 
     A prediction has the fields ``steps``, ``history`` and ``termination_reason``; if an output has such a name, the field is
     ``run_steps`` and so on. ``termination_reason`` is ``None`` if the loop did not end the run: an ``LMError``, a refusal, a
-    tool's exception (``on_tool_error="abort"``). ``attempts`` are all requests.
+    tool's exception (``on_tool_error``). ``attempts`` are all requests.
     """
 
     _shown_by = "sigwire.core.cards.runs:run"

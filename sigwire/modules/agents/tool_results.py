@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence, Set
 from math import isfinite
 from os.path import basename, dirname
 from traceback import walk_tb
-from types import CodeType
+from types import CodeType, GeneratorType
 from typing import Any, TypeAlias, cast
 
 from sigwire.core.json import JsonValue, Value, loads
@@ -106,6 +106,8 @@ class _MediaExtractor:
         if issubclass(type(value), dict):
             self.is_json = False
             return {key: self.copy(item) for key, item in value.items()}
+        if isinstance(value, GeneratorType):  # runs the tool's code, whose errors pydantic would hide
+            return [self.copy(item) for item in value]
         part = _media_part(value)
         if part is None:
             self.is_json = False

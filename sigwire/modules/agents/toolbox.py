@@ -7,10 +7,12 @@ is a result too, with ``is_error=True`` and a line that the model can act on:
     an unknown name                     the known names
     invalid arguments                   each problem
     RetryTool, ToolFailed               the text of the exception
-    any other exception                 class and first line; a ``ToolWarning`` for the author; raised with ``on_error="abort"``
+    an inner model's answer is no use   class and first line: ``ModelError``, ``AgentStopped``, a request that is too long
+    any other exception                 class and first line; a ``ToolWarning`` for the author
     timed out                           the limit, also if an async tool catches its cancellation
 
-``BaseException`` (an interrupt, a cancellation) is never a result. Independent calls run in parallel; results are in call
+An error that no model can solve (``ends_run``) is raised instead, unless ``on_error`` says otherwise. ``BaseException``
+(an interrupt, a cancellation) is never a result. Independent calls run in parallel; results are in call
 order. Async handlers are awaited. An awaited toolbox runs blocking handlers in threads, so the event loop is not blocked.
 """
 
@@ -19,10 +21,9 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from concurrent.futures import CancelledError
 from functools import partial
 from time import perf_counter
-from typing import Any, Literal, TypeAlias, TypeGuard, TypeVar, cast, get_args
+from typing import Any, TypeAlias, TypeGuard, TypeVar, cast
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.parts import MediaPart
@@ -30,12 +31,19 @@ from sigwire.core.record import FieldValues
 from sigwire.core.response import LMWarning
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.core.tools.function import BoundArguments
-from sigwire.core.tools.tool import Tool, check_limits
+from sigwire.core.tools.tool import OnError, Tool, check_limits, check_on_error
 from sigwire.effects.cancellation import CoroutineOf
 from sigwire.effects.loops import block_on, to_thread
 from sigwire.effects.steps import Steps, arun, run
-from sigwire.errors import ConfigurationError, EventLoopError, ToolDefinitionError, ToolSignal, ToolWarning
-from sigwire.journal.errors import RunError
+from sigwire.errors import (
+    ConfigurationError,
+    SigwireError,
+    ToolDefinitionError,
+    ToolWarning,
+    Whose,
+    ends_run,
+    is_interrupt,
+)
 from sigwire.keywords import ChecksKeywords
 from sigwire.lm.policy.deadlines import remaining_seconds, shorter
 from sigwire.modules.agents.approval.gate import CallGate
@@ -45,6 +53,7 @@ from sigwire.modules.agents.running_call import CurrentCall
 from sigwire.modules.agents.time_limit import ToolTimeout, await_within, call_within, capture_outcome
 from sigwire.modules.agents.tool_results import describe_exception, encode, short_message
 from sigwire.modules.agents.tool_run import RunRecorder, ToolRun
+from sigwire.modules.calling import called_steps
 from sigwire.modules.where import locate
 from sigwire.observe.callbacks import watched_call
 from sigwire.observe.usage import record_tool_call
@@ -53,7 +62,6 @@ __all__ = ["OnError", "ToolRun", "Toolbox", "ToolsLike", "as_tools"]
 
 T = TypeVar("T")
 
-OnError: TypeAlias = Literal["answer", "abort"]
 ToolsLike: TypeAlias = "ToolLike | Iterable[ToolLike] | Mapping[str, ToolLike] | None"
 ToolLike: TypeAlias = "Tool | ToolFunction"
 ToolFunction: TypeAlias = Callable[..., Any]
@@ -89,9 +97,8 @@ class Toolbox(ChecksKeywords):
 
     ``tools``: ``Tool`` objects, functions, or a dict of them by name. ``parallel``: how many calls of a turn run at once
     (``False``: one after the other). ``timeout`` (seconds) and ``max_output`` (characters) are defaults for tools without
-    these options. ``on_error="abort"`` raises a tool's exception, except ``RetryTool`` and ``ToolFailed``. Raises
-    ``ToolDefinitionError`` for two tools of one name and for a tool without a handler, ``ConfigurationError`` for another
-    ``on_error``.
+    these options. ``on_error`` is ``on_tool_error`` of ``ReAct``. Raises ``ToolDefinitionError`` for two tools of one name and
+    for a tool without a handler, ``ConfigurationError`` for another ``on_error``.
 
     >>> def add(a: int, b: int) -> int:
     ...     return a + b
@@ -107,12 +114,9 @@ class Toolbox(ChecksKeywords):
         parallel: int | bool = 8,
         timeout: float | None = None,
         max_output: int | None = None,
-        on_error: OnError = "answer",
+        on_error: OnError | None = None,
     ) -> None:
-        if on_error not in (known := get_args(OnError)):
-            raise ConfigurationError(
-                f"on_error (ReAct: on_tool_error) is {' or '.join(map(repr, known))}, not {on_error!r} (creating a Toolbox)."
-            )
+        check_on_error(on_error, "creating a Toolbox; ReAct: on_tool_error")
         check_limits("creating a Toolbox", parallel=int(parallel) if isinstance(parallel, bool) else parallel)
         check_limits("creating a Toolbox; ReAct: tool_timeout, max_output", timeout=timeout, max_output=max_output)
         self.rules = CallRules()
@@ -205,13 +209,15 @@ def _tool_run(
     is_error: bool = False,
     media: tuple[MediaPart, ...] = (),
     exception: Exception | None = None,
+    *,
+    is_bug: bool = True,
 ) -> ToolRun:
-    """Return a finished call, with its result shortened for the model. ``exception``: a bug in the tool, for its author."""
+    """Return a finished call, with its result shortened for the model. ``is_bug``: warn the tool's author of ``exception``."""
     result = shown = ToolResult(call.id, call.name, content, is_error, media, exception)
     most = box.max_output if tool is None or tool.max_output is None else tool.max_output
     if most is not None and (cut := shorten(content, most, box.reader, call.id)) is not content:
         shown = ToolResult(call.id, call.name, cut, is_error, media)
-    return ToolRun(call, result, shown, seconds, box.warn(call.name, tool, exception) if exception else None)
+    return ToolRun(call, result, shown, seconds, box.warn(call.name, tool, exception) if exception and is_bug else None)
 
 
 class _KnownRun:
@@ -260,7 +266,7 @@ class _ToolRunEffect:
                 value, done = self._run_blocking(started)
                 end(value)
         except Exception as error:
-            done = self._failed_run(error, perf_counter() - started)
+            done = run(self._failed_run(error, perf_counter() - started))
         return _recorded(_counted(done), self._record)
 
     async def arun(self) -> ToolRun:
@@ -270,7 +276,7 @@ class _ToolRunEffect:
                 value, done = await self._run_awaited(started)
                 end(value)
         except Exception as error:
-            done = self._failed_run(error, perf_counter() - started)
+            done = await arun(self._failed_run(error, perf_counter() - started))
         return _recorded(_counted(done), self._record)
 
     def fingerprint(self) -> JsonObject:
@@ -347,27 +353,56 @@ class _ToolRunEffect:
             seconds = perf_counter() - started
             return _tool_run(self._box, self.call, self.tool, content, seconds, is_error, given_media + media)
         except Exception as error:  # the conversion methods of a user's class may raise anything
+            if ends_run(error):  # a generator runs the tool's code
+                raise
             why = str(error) if isinstance(error, ValueError) else short_message(error)
             message = f"The tool ran, but its result cannot be shown: {why}."
             return self._error_run(message, perf_counter() - started, error)
 
-    def _failed_run(self, error: Exception, seconds: float) -> ToolRun:
+    def _failed_run(self, error: Exception, seconds: float) -> Steps[ToolRun]:
         if isinstance(error, ToolTimeout):
             own = self._timeout
             limit = "before the deadline" if own is None or seconds < own else f"within {own:g} seconds"
             return self._error_run(f"The tool did not finish {limit}.", seconds)
-        if isinstance(error, ToolSignal):
-            return self._error_run(str(error) or type(error).__name__, seconds)
-        # concurrent.futures.CancelledError is, unlike that of asyncio, an Exception: a cancellation of another thread's task.
-        # The others are problems of the program, which the model cannot solve.
-        if self._box.on_error == "abort" or isinstance(error, CancelledError | EventLoopError | RunError):
+        whose: Whose = error.whose if isinstance(error, SigwireError) else "run" if is_interrupt(error) else "author"
+        try:
+            text = None if whose == "run" else (yield from self._answer_to(error))
+            if text is not None:
+                return self._error_run(text, seconds, error, is_bug=False)
+            if whose == "run" or (whose != "model" and self._raises(error)):
+                raise error
+        except Exception as raised:
             record_tool_call(self.call.name, is_error=True)
-            locate(error, tool=self.call.name)
-            raise error
-        return self._error_run(f"The tool failed. {short_message(error)}", seconds, error)
+            locate(raised, tool=self.call.name)
+            raise
+        if whose == "model":
+            return self._error_run(str(error) or type(error).__name__, seconds)
+        is_bug = whose not in ("inner model", "request")
+        return self._error_run(f"The tool failed. {short_message(error)}", seconds, error, is_bug=is_bug)
 
-    def _error_run(self, message: str, seconds: float, bug: Exception | None = None) -> ToolRun:
-        return _tool_run(self._box, self.call, self.tool, message, seconds, is_error=True, exception=bug)
+    @property
+    def _on_error(self) -> OnError | None:
+        return self._box.on_error if self.tool.on_error is None else self.tool.on_error
+
+    def _answer_to(self, error: Exception) -> Steps[str | None]:
+        """Return what the user's function answers to an error; ``None`` without one."""
+        if not callable(self._on_error):
+            return None
+        text = yield from called_steps(self._on_error, [error], {})
+        if text is None or isinstance(text, str):
+            return text
+        raise ConfigurationError(
+            f"on_error returned a {type(text).__name__} (the tool {self.call.name!r} raised {type(error).__name__}). "
+            "Return the text for the model, or None."
+        ) from error
+
+    def _raises(self, error: Exception) -> bool:
+        return self._on_error == "abort" or (self._on_error != "answer" and ends_run(error))
+
+    def _error_run(
+        self, message: str, seconds: float, exception: Exception | None = None, *, is_bug: bool = True
+    ) -> ToolRun:
+        return _tool_run(self._box, self.call, self.tool, message, seconds, True, (), exception, is_bug=is_bug)
 
 
 def _counted(done: ToolRun) -> ToolRun:

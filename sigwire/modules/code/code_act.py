@@ -10,7 +10,7 @@ from typing import Any
 from sigwire.core.example import Prediction
 from sigwire.core.messages import Message
 from sigwire.core.tools.calls import ToolCall
-from sigwire.core.tools.tool import Approve
+from sigwire.core.tools.tool import Approve, OnError
 from sigwire.effects.emitting import Emit
 from sigwire.effects.steps import Steps
 from sigwire.errors import AdapterParseError, ConfigurationError, ContextWindowExceededError
@@ -22,7 +22,7 @@ from sigwire.modules.agents.conversation import answer_text, interrupted_result
 from sigwire.modules.agents.react import UNREADABLE, ReAct
 from sigwire.modules.agents.run import Termination
 from sigwire.modules.agents.run_state import EmittingRecorder, RunState, tool_done
-from sigwire.modules.agents.toolbox import OnError, ToolRun, ToolsLike
+from sigwire.modules.agents.toolbox import ToolRun, ToolsLike
 from sigwire.modules.ask import check_config
 from sigwire.modules.code.act_signatures import ActSignatures
 from sigwire.modules.code.code_run import CodeReply, code_tool_run, result_text
@@ -42,7 +42,8 @@ class CodeAct(ReAct[P, S]):
     A turn of the model writes Python, which runs in ``interpreter`` (default: ``MontyInterpreter``, a sandbox) and sees the
     tools as functions. The model gets what the code printed, the value of its last expression and its error. Variables live
     until the end of the run. The code ends the run with ``submit(...)``, whose values are validated like those of ``ReAct``.
-    Tools run in the program, with their limits and in its journal; their errors are exceptions that the code can catch.
+    Tools run in the program, with their limits and in its journal; their errors are exceptions that the code can catch,
+    but for errors that end the run (``on_tool_error``).
 
     ``max_iters``: the most turns of a run; ``max_calls``: the most tool calls of a turn. A run that waits
     for approval continues with ``journal.resume``. The other options, the call and the
@@ -70,7 +71,7 @@ class CodeAct(ReAct[P, S]):
         interpreter: Interpreter | None = None,
         *,
         max_calls: int = 50,
-        on_tool_error: OnError = "answer",
+        on_tool_error: OnError | None = None,
         extract: bool = True,
         tool_timeout: float | None = None,
         approve: Approve | None = None,

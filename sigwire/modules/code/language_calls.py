@@ -11,7 +11,7 @@ from sigwire.core.response import Attempt, Response
 from sigwire.effects.gather import Gather
 from sigwire.effects.performing import performed
 from sigwire.effects.steps import Steps
-from sigwire.errors import ContextWindowExceededError, LMContentFilteredError, LMInvalidRequestError
+from sigwire.errors import LMError, ModelError, ends_run
 from sigwire.interpreters.host_calls import HostCallError, HostFunction
 from sigwire.lm.base import LanguageModel
 from sigwire.modules.agents.tool_results import short_message
@@ -27,9 +27,6 @@ LANGUAGE_FUNCTIONS: Mapping[str, str] = {
     "llm_query_batched": "def llm_query_batched(texts: list[str]) -> list[str]\n    Ask about several texts at once.",
 }
 """The functions as a model reads them. ``most``: the limit of texts."""
-
-_FOR_THE_CODE = (ContextWindowExceededError, LMContentFilteredError, LMInvalidRequestError)
-"""Errors of one text. The others (keys, budgets, a provider that is down) end the program."""
 
 
 class LanguageCalls:
@@ -50,8 +47,8 @@ class LanguageCalls:
         (asked,) = self._taken([text])
         try:
             return (yield from self._ask(asked))
-        except _FOR_THE_CODE as error:
-            self._attempts.extend(error.attempts)
+        except (LMError, ModelError) as error:
+            self._add_attempts_of_text(error)
             raise HostCallError("RuntimeError", short_message(error)) from error
 
     def llm_query_batched(self, texts: JsonValue) -> Steps[JsonValue]:
@@ -82,9 +79,15 @@ class LanguageCalls:
     def _ask_or_error(self, text: str) -> Steps[JsonValue]:
         try:
             return (yield from self._ask(text))
-        except _FOR_THE_CODE as error:
-            self._attempts.extend(error.attempts)
+        except (LMError, ModelError) as error:
+            self._add_attempts_of_text(error)
             return f"[ERROR] {short_message(error)}"
+
+    def _add_attempts_of_text(self, error: LMError | ModelError) -> None:
+        """Add the requests of an error of one text. Raises the errors that end the run: keys, a provider that is down."""
+        if ends_run(error):
+            raise error
+        self._attempts.extend(error.attempts)
 
     def _ask(self, text: str) -> Steps[JsonValue]:
         lm = self._lm()

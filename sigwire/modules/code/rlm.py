@@ -12,7 +12,7 @@ from typing import Any, ClassVar, NamedTuple
 
 from sigwire.core.example import Prediction
 from sigwire.core.record import FieldValues
-from sigwire.core.tools.tool import Tool
+from sigwire.core.tools.tool import OnError, Tool
 from sigwire.effects.steps import Steps
 from sigwire.errors import AgentStopped, ConfigurationError, ContextWindowExceededError, ModelError
 from sigwire.interpreters.interpreter import Interpreter
@@ -54,9 +54,9 @@ class RLM(ReadingCalls[P, S]):
     The inputs are variables of a session of ``interpreter`` (default: ``MontyInterpreter()``); a request has only their type,
     size and beginning. Each turn runs the model's code and sends back what it printed, at most ``max_output_chars``
     characters. The code may call ``llm_query(text)`` and ``llm_query_batched(texts)``, which ask ``sub_lm`` (default: the
-    module's model), at most ``max_llm_calls`` texts in a call of the module and ``parallel`` at once; ``tools``; and
-    ``submit(...)`` with the outputs, which ends the run. After ``max_iters`` turns, one more request extracts the outputs from
-    the session (``extract=False``: ``AgentStopped``). ``config`` are request options.
+    module's model), at most ``max_llm_calls`` texts in a call of the module and ``parallel`` at once; ``tools``, with
+    ``on_tool_error`` as in ``ReAct``; and ``submit(...)`` with the outputs, which ends the run. After ``max_iters`` turns, one
+    more request extracts the outputs from the session (``extract=False``: ``AgentStopped``). ``config`` are request options.
 
     The result has the outputs, ``steps``, ``history`` and ``termination_reason`` as that of ``ReAct`` (typed: ``AgentRun.of``);
     ``attempts`` and ``usage`` have the requests of turns and of ``llm_query``. Attributes for optimizers: ``generate_action``,
@@ -90,6 +90,7 @@ class RLM(ReadingCalls[P, S]):
         sub_lm: LanguageModel | None = None,
         interpreter: Interpreter | None = None,
         parallel: int = 8,
+        on_tool_error: OnError | None = None,
         extract: bool = True,
         callbacks: Sequence[object] | None = None,
         **config: Any,
@@ -103,7 +104,7 @@ class RLM(ReadingCalls[P, S]):
         self.max_iters, self.max_llm_calls, self.max_output_chars = max_iters, max_llm_calls, max_output_chars
         self.sub_lm, self.parallel, self.extracts = sub_lm, parallel, extract
         self.interpreter: Interpreter = interpreter_of(interpreter, "RLM")
-        self.toolbox = Toolbox(tools, max_output=None)
+        self.toolbox = Toolbox(tools, max_output=None, on_error=on_tool_error)
         self._tools = HostTools(self.toolbox)
         self._reader = InputReader(self.signature.spec)
         self._submit = Submit(self.signature.spec, taken={*self._reader.names, *self._tools.by_name})

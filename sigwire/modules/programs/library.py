@@ -137,7 +137,7 @@ def _react(module: ReAct[..., Any]) -> dict[str, object]:
         "tools": list(box.tools.values()),
         "max_iters": module.max_iters,
         "parallel": box.parallel or False,
-        "on_tool_error": box.on_error,
+        **({} if box.on_error is None else {"on_tool_error": box.on_error}),
         "extract": module.extracts,
         "tool_timeout": box.timeout,
         "max_output": box.max_output,
@@ -165,8 +165,12 @@ def _rlm(module: RLM[..., Any]) -> dict[str, object]:
     _check_interpreter(module.interpreter)
     kept = ("signature", "max_iters", "max_llm_calls", "max_output_chars", "sub_lm", "parallel")
     described = {name: getattr(module, name) for name in kept}
-    tools = list(module.toolbox.tools.values())
-    return {**described, "tools": tools, "extract": module.extracts, **_options(module.generate_action)}
+    box = module.toolbox
+    described |= {
+        "tools": list(box.tools.values()),
+        **({} if box.on_error is None else {"on_tool_error": box.on_error}),
+    }
+    return {**described, "extract": module.extracts, **_options(module.generate_action)}
 
 
 def _check_interpreter(interpreter: object) -> None:

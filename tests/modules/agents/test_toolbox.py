@@ -709,8 +709,8 @@ def test_empty_turn_has_no_results() -> None:
 # --- construction ------------------------------------------------------------------------------------
 
 
-def test_on_error_must_be_answer_or_abort() -> None:
-    with pytest.raises(ConfigurationError, match="'answer' or 'abort', not 'raise'"):
+def test_on_error_must_be_a_setting() -> None:
+    with pytest.raises(ConfigurationError, match="on_error is 'raise' .*'answer', 'abort' or a function"):
         Toolbox([add], on_error="raise")
 
 

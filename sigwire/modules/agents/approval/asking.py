@@ -6,8 +6,7 @@ from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.tools.calls import ToolCall
 from sigwire.core.tools.tool import Approve, Tool
 from sigwire.effects.steps import arun, run
-from sigwire.errors import InputError
-from sigwire.journal.errors import RunError
+from sigwire.errors import InputError, ends_run
 from sigwire.journal.verdicts import CallVerdict, read_verdict
 from sigwire.modules.agents.tool_results import short_message
 from sigwire.modules.calling import called_steps
@@ -108,6 +107,6 @@ def _verdict_of(answer: object) -> CallVerdict:
 
 def _denial(error: Exception) -> CallVerdict:
     """Return the denial of an approval function that raised: a call that could not be checked does not run."""
-    if isinstance(error, RunError):
+    if ends_run(error):
         raise error
     return CallVerdict("deny", f"the approval function raised {short_message(error)}")

@@ -63,10 +63,14 @@ class CallGate:
         self.inner: dict[str, _Wrap] = {}  # how calls run whose inner agents are resumed
 
     def run(self, box: RunsCalls, calls: Sequence[ToolCall]) -> Steps[tuple[ToolRun, ...]]:
-        """Run the calls of a turn. Raises ``ApprovalNeeded`` if some wait; its ``inner`` has the states of inner agents."""
+        """Run the calls of a turn. Raises ``ApprovalNeeded`` if some wait; its ``inner`` has the states of inner agents.
+
+        The first error in call order is raised after the calls that run together have ended, also if others wait.
+        """
         pending: list[PendingCall] = []
         admitted = yield from self._admitted(box, [box.prepare(call) for call in calls], pending)
         done: dict[int, ToolRun] = {}
+        errors: list[Exception] = []
         inner: dict[str, JsonObject] = {}
         for group in _groups([item for item, _ in admitted], box.parallel):
             effects = {at: effect for at in group if (effect := admitted[at][1]) is not None}
@@ -74,10 +78,14 @@ class CallGate:
             for at, result in zip(effects, found, strict=True):
                 if isinstance(result, ApprovalNeeded):
                     _add_inner(admitted[at][0].call.id, result, pending, inner)
+                elif isinstance(result, Exception):
+                    errors.append(result)
                 else:
                     done[at] = result
             if len(done) < group[-1] + 1:
                 break  # the next group is later in an order that is fixed
+        if errors:
+            raise errors[0]
         self.counts.add([run for at, run in done.items() if not admitted[at][0].is_known], self.rules)
         if pending:
             frame = current_frame()
@@ -159,18 +167,18 @@ def _groups(items: Sequence[PreparedCall], parallel: int) -> Sequence[list[int]]
     return [*groups, together] if together else groups
 
 
-def _performed_together(effects: Sequence[Effect[ToolRun]], limit: int) -> Steps[list[ToolRun | ApprovalNeeded]]:
+def _performed_together(effects: Sequence[Effect[ToolRun]], limit: int) -> Steps[list[ToolRun | Exception]]:
     if len(effects) > 1:
         return list((yield Gather([_one_run(effect) for effect in effects], limit=limit)))
     return [(yield from _one_run(effects[0]))] if effects else []
 
 
-def _one_run(effect: Effect[ToolRun]) -> Steps[ToolRun | ApprovalNeeded]:
-    """Run a call. If an agent inside it waits for a decision, return that: the other calls of the turn end first."""
+def _one_run(effect: Effect[ToolRun]) -> Steps[ToolRun | Exception]:
+    """Run a call. Return its error, or that an agent inside it waits for a decision: the calls beside it end first."""
     try:
         done: ToolRun = yield effect
-    except ApprovalNeeded as waiting:
-        return waiting
+    except Exception as error:
+        return error
     return done
 
 
