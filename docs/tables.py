@@ -20,7 +20,7 @@ from functools import partial
 from itertools import groupby
 from pathlib import Path
 from types import ModuleType
-from typing import cast
+from typing import cast, get_args
 
 from llms import nav, summary
 from stubs import FILES, GROUPS
@@ -30,6 +30,8 @@ import sigwire.dspy
 import sigwire.testing
 from sigwire.commands.parser import VERBS, command_of
 from sigwire.dspy.missing import INSTEAD
+from sigwire.errors import SigwireError, Whose, ends_run
+from sigwire.journal import errors as of_runs
 from sigwire.lm.codecs.shared.interface import ModelFacts
 from sigwire.lm.providers.registry import PROVIDERS
 from sigwire.lm.providers.row import ModelRule, Provider
@@ -54,11 +56,32 @@ PAGES = (
             "docs/install.md",
             "docs/names.md",
             "docs/providers.md",
+            "docs/react.md",
         )
     ),
     *sorted((ROOT / "docs" / "api").glob("*.md")),
 )
 END = "<!-- end -->"
+
+SIDES: Mapping[Whose, tuple[str, str, str]] = {
+    "model": ("the model's", "arguments that do not fit, a timeout", "the text"),
+    "inner model": ("the inner model's", "", "class and first line"),
+    "request": ("of what the tool sent", "", "class and first line; it can ask for less"),
+    "provider": ("the provider's", "", "nothing"),
+    "program": ("the program's", "", "nothing"),
+    "run": ("the run's", "a cancellation", "nothing"),
+    "author": (
+        "the author's of the tool",
+        "every other exception",
+        "class and first line; a `ToolWarning` for the author",
+    ),
+}
+"""Whose problem an error is, other errors of the row, and what a model reads."""
+END_OF_RUN: Mapping[Whose, str] = {
+    "provider": "ends with this error",
+    "program": "ends with this error",
+    "run": "ends or waits",
+}
 
 ABILITIES: Mapping[str, str] = {
     "native_tools": "tools",
@@ -122,6 +145,25 @@ def situations() -> str:
     from benchmarks.beside.table import table as outcomes
 
     return outcomes(stored())
+
+
+def tool_errors() -> str:
+    """Return the table of errors inside a tool: whose problem they are, what the model reads, and what the run does."""
+    modules = (sigwire.errors, of_runs)
+    classes = {
+        cls: None
+        for module in modules
+        for _, cls in inspect.getmembers(module, inspect.isclass)
+        if issubclass(cls, SigwireError) and cls is not SigwireError and "whose" in cls.__dict__
+    }
+    rows: list[list[str]] = []
+    for side in cast("tuple[Whose, ...]", get_args(Whose)):
+        whose, others, reads = SIDES[side]
+        found = [cls for cls in classes if cls.whose == side]
+        ends = any(ends_run(cls.__new__(cls)) for cls in found)
+        names = [codes(sorted(cls.__name__ for cls in found)), others]
+        rows.append([", ".join(filter(None, names)), whose, reads, END_OF_RUN[side] if ends else "goes on"])
+    return table(("the error inside a tool", "whose problem", "the model reads", "the run"), rows)
 
 
 def models() -> str:
@@ -303,6 +345,7 @@ TABLES: Mapping[str, Callable[[], str]] = {
     "pages": pages,
     "rows": addresses,
     "rules": rules,
+    "tool errors": tool_errors,
 }
 
 

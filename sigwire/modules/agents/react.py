@@ -73,12 +73,12 @@ class ReAct(ReadsInputs, Generic[P, S]):
     """Answer a signature with the help of tools.
 
     ``tools``: ``Tool`` objects, functions (sync or async), or a dict of them by name. ``max_iters``: the most turns of a run;
-    also per call. ``parallel``: how many calls of a turn run at once. ``extract``: get missing outputs with one more
-    request; ``False`` raises ``AgentStopped``. ``tool_timeout`` (seconds) and ``max_output`` (characters of a result that the model sees) are defaults
-    for tools without these options. The model reads the rest of a larger result with one more tool (``large_results="cut"``:
-    never). ``approve`` is that of ``Tool``, for tools without one. ``max_calls``: the most tool calls of a run. A call that
-    gave the same result ``max_repeats`` times in a row is not run again (``None``: no such limit). ``secret`` signs the states
-    of ``ApprovalNeeded``, and only states that it signed are resumed.
+    also per call. ``parallel``: how many calls of a turn run at once. ``extract``: get missing outputs with one more request;
+    ``False`` raises ``AgentStopped``. ``tool_timeout`` (seconds) and ``max_output`` (characters of a result that models see)
+    are defaults for tools without these options. The model reads the rest of a larger result with one more tool
+    (``large_results="cut"``: never). ``approve`` is that of ``Tool``, for tools without one. ``max_calls``: the most tool calls
+    of a run. A call that gave the same result ``max_repeats`` times in a row is not run again (``None``: no such limit).
+    ``secret`` signs the states of ``ApprovalNeeded``, and only states that it signed are resumed.
 
     ``on_tool_error``: whether the model reads about the exception of a tool, or the run ends with it. ``None``: the run ends if
     no model can solve the problem (``sigwire.errors.ends_run``). ``"answer"``: the model reads all but errors of the run, such

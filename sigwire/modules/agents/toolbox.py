@@ -11,8 +11,8 @@ is a result too, with ``is_error=True`` and a line that the model can act on:
     any other exception                 class and first line; a ``ToolWarning`` for the author
     timed out                           the limit, also if an async tool catches its cancellation
 
-An error that no model can solve (``ends_run``) is raised instead, unless ``on_error`` says otherwise. ``BaseException``
-(an interrupt, a cancellation) is never a result. Independent calls run in parallel; results are in call
+An error that no model can solve (``ends_run``) is raised instead, unless ``on_error`` is set. ``BaseException`` (an
+interrupt, a cancellation) is never a result. Independent calls run in parallel; results are in call
 order. Async handlers are awaited. An awaited toolbox runs blocking handlers in threads, so the event loop is not blocked.
 """
 

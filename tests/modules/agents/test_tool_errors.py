@@ -38,6 +38,7 @@ from sigwire.interpreters.subprocess_interpreter import SubprocessInterpreter
 from sigwire.journal import errors as of_runs
 from sigwire.modules.agents.toolbox import Toolbox
 from sigwire.modules.code.rlm import RLM
+from tests.modules.agents.test_react import player, say, submit
 from tests.modules.code.driving import MODES, called
 
 WHOSE: dict[Whose, str] = {
@@ -69,7 +70,7 @@ CLASSES: dict[str, type[SigwireError]] = {
 ARGUMENTS: dict[str, tuple[tuple[Any, ...], dict[str, Any]]] = {
     "AdapterParseError": (("chat", "q -> a", "no fields"), {}),
     "AgentStopped": (("it stopped",), {"reason": "limit"}),
-    "ApprovalNeeded": (("", []), {}),
+    "ApprovalNeeded": (("", [of_runs.PendingCall("c", "pay", {}, "", "approval")]), {}),
     "JournalDivergence": (("place", {}, {}, "it changed", ""), {}),
     "JsonReadError": (("no JSON",), {"code": "not_json"}),
     "RunIsLive": (("one", None, None), {}),
@@ -156,9 +157,9 @@ def test_run_ends_in_every_driver(kind: str, mode: str) -> None:
     assert AgentRun.of(error).steps[0].calls
 
 
-async def test_cancelled_future_ends_the_run() -> None:
+def test_cancelled_future_ends_the_run() -> None:
     with pytest.raises(CancelledError):
-        await agent_of("react", raising(CancelledError())).acall(q="?")
+        agent_of("react", raising(CancelledError()))(q="?")
 
 
 def test_outermost_exception_decides() -> None:
@@ -259,7 +260,7 @@ def test_function_of_the_setting_returns_a_text() -> None:
 def test_other_settings_are_refused(kind: str) -> None:
     with pytest.raises(ConfigurationError, match="on_error is 'raise'"):
         agent_of(kind, raising(KeyError()), on_tool_error="raise")
-    with pytest.raises(ConfigurationError, match="on_error is 3 .the tool 'ask'"):
+    with pytest.raises(ConfigurationError, match=r"on_error is 3 .the tool 'ask'"):
         Tool(raising(KeyError()), on_error=3)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
 
 
@@ -345,9 +346,7 @@ def test_evaluation_counts_the_same_failures_as_without_an_agent(kind: str) -> N
 
 
 def turn_of(*names: str) -> FakeLM:
-    from tests.modules.agents.test_react import say
-
-    return FakeLM([say(*((name, {}) for name in names)), ToolCall("s", "submit", {"a": "made up"})])
+    return player([say(*((name, {}) for name in names)), submit(a="made up")])
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -710,7 +710,7 @@ def test_empty_turn_has_no_results() -> None:
 
 
 def test_on_error_must_be_a_setting() -> None:
-    with pytest.raises(ConfigurationError, match="on_error is 'raise' .*'answer', 'abort' or a function"):
+    with pytest.raises(ConfigurationError, match=r"on_error is 'raise' .*'answer', 'abort' or a function"):
         Toolbox([add], on_error="raise")
 
 
