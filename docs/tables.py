@@ -28,6 +28,7 @@ from stubs import FILES, GROUPS
 import sigwire
 import sigwire.dspy
 import sigwire.testing
+from sigwire import errors as of_calls
 from sigwire.commands.parser import VERBS, command_of
 from sigwire.dspy.missing import INSTEAD
 from sigwire.errors import SigwireError, Whose, ends_run
@@ -149,10 +150,9 @@ def situations() -> str:
 
 def tool_errors() -> str:
     """Return the table of errors inside a tool: whose problem they are, what the model reads, and what the run does."""
-    modules = (sigwire.errors, of_runs)
     classes = {
         cls: None
-        for module in modules
+        for module in (of_calls, of_runs)
         for _, cls in inspect.getmembers(module, inspect.isclass)
         if issubclass(cls, SigwireError) and cls is not SigwireError and "whose" in cls.__dict__
     }

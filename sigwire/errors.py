@@ -142,7 +142,7 @@ _ENDS_RUN: frozenset[Whose] = frozenset({"provider", "program", "run"})
 class CallerError(SigwireError):
     """The calling program made an invalid request."""
 
-    whose = "program"
+    whose: ClassVar[Whose] = "program"
 
 
 class ConfigurationError(CallerError, ValueError):
@@ -190,7 +190,7 @@ class ToolDefinitionError(CallerError, ValueError):
 class EventLoopError(CallerError, RuntimeError):
     """A wait would never end: the event loop is blocked by the waiting code, closed, or stopped."""
 
-    whose = "run"
+    whose: ClassVar[Whose] = "run"
 
 
 class OverrideError(CallerError, TypeError):
@@ -204,7 +204,7 @@ class BudgetSpent(CallerError):
     ``attempts``, the exchanges of the call before.
     """
 
-    whose = "run"
+    whose: ClassVar[Whose] = "run"
 
     def __init__(self, message: str, *, part: str = "", spent: float = 0, limit: float = 0, needed: float = 0) -> None:
         self.part, self.spent, self.limit, self.needed = part, spent, limit, needed
@@ -256,7 +256,7 @@ class LMError(SigwireError):
     (True, 'rate_limit', 2.0)
     """
 
-    whose = "provider"
+    whose: ClassVar[Whose] = "provider"
     code: str = "lm_error"
     retryable: bool = False
     overload: bool = False
@@ -340,13 +340,15 @@ class LMInvalidRequestError(LMError):
 class ContextWindowExceededError(LMInvalidRequestError):
     """The request is longer than the model can read; shorten it or use a model with a larger context."""
 
-    code, whose = "context_length", "request"
+    code = "context_length"
+    whose: ClassVar[Whose] = "request"
 
 
 class LMContentFilteredError(LMInvalidRequestError):
     """The provider's content filter refuses the request; change what is sent."""
 
-    code, whose = "content_filter", "request"
+    code = "content_filter"
+    whose: ClassVar[Whose] = "request"
 
 
 class LMUnsupportedModelError(LMInvalidRequestError):
@@ -383,7 +385,7 @@ class ModelError(SigwireError):
     (every exchange of the call, failed ones included).
     """
 
-    whose = "inner model"
+    whose: ClassVar[Whose] = "inner model"
 
     def __init__(self, message: str, *, choice: Any = None, attempts: tuple[Any, ...] = ()) -> None:
         self.message = message
@@ -486,7 +488,7 @@ class AgentStopped(SigwireError):
     Attributes: ``reason`` (a termination reason), ``steps`` (the finished steps), ``history`` (to continue from).
     """
 
-    whose = "inner model"
+    whose: ClassVar[Whose] = "inner model"
 
     def __init__(self, message: str, *, reason: str, steps: tuple[Any, ...] = (), history: Any = None) -> None:
         self.reason = reason
@@ -498,7 +500,7 @@ class AgentStopped(SigwireError):
 class ToolSignal(SigwireError):
     """Raised inside a tool. The model sees the message only."""
 
-    whose = "model"
+    whose: ClassVar[Whose] = "model"
 
 
 class RetryTool(ToolSignal):

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 from sigwire.core.json import JsonObject
-from sigwire.errors import AgentStopped, CallerError, StateError
+from sigwire.errors import AgentStopped, CallerError, StateError, Whose
 
 __all__ = ["ApprovalNeeded", "JournalDivergence", "PendingCall", "RunIsLive", "ToolInterrupted"]
 
@@ -37,7 +37,7 @@ class ApprovalNeeded(AgentStopped):
     decisions)``. For the kind "crash": ``"rerun"``, ``{"result": value}`` or ``{"deny": "why"}``.
     """
 
-    whose = "run"
+    whose: ClassVar[Whose] = "run"
 
     def __init__(self, run: str, pending: Sequence[PendingCall], inner: Mapping[str, JsonObject] | None = None) -> None:
         self.run, self.pending, self.inner = run, tuple(pending), dict(inner or {})
@@ -59,7 +59,7 @@ class ApprovalNeeded(AgentStopped):
 class ToolInterrupted(AgentStopped):
     """A process ended while a tool with ``on_crash="fail"`` ran. ``pending`` has the calls."""
 
-    whose = "run"
+    whose: ClassVar[Whose] = "run"
 
     def __init__(self, run: str, pending: Sequence[PendingCall]) -> None:
         self.pending = tuple(pending)
@@ -74,7 +74,7 @@ class ToolInterrupted(AgentStopped):
 class RunIsLive(CallerError, RuntimeError):
     """Another process or thread is running this run. Attributes: its ``pid``, and ``since`` (seconds of ``time.time()``)."""
 
-    whose = "run"
+    whose: ClassVar[Whose] = "run"
 
     def __init__(self, run: str, pid: int | None, since: float | None) -> None:
         self.run, self.pid, self.since = run, pid, since
@@ -90,7 +90,7 @@ class JournalDivergence(StateError):
     Attributes: ``place``, ``recorded`` and ``now`` (fingerprints as JSON), ``diff`` (a text).
     """
 
-    whose = "run"
+    whose: ClassVar[Whose] = "run"
 
     def __init__(self, place: str, recorded: JsonObject, now: JsonObject, what: str, diff: str) -> None:
         self.place, self.recorded, self.now, self.diff = place, recorded, now, diff

@@ -12,7 +12,7 @@ import pytest
 from sigwire.dspy.utils.callback import ACTIVE_CALL_ID
 
 import sigwire.dspy as dspy
-from sigwire import ConfigurationError, FakeLM
+from sigwire import ConfigurationError, FakeLM, LMServerError
 from sigwire.dspy.primitives.interpreters import (
     CodeExecutionError,
     CodeInterpreter,
@@ -110,6 +110,17 @@ def test_python_interpreter_calls_tools_and_returns_submitted_outputs() -> None:
     with pytest.raises(CodeExecutionError, match="ValueError: no"):
         interpreter.execute("fail()")
     interpreter.shutdown()
+
+
+def test_code_cannot_catch_an_error_of_a_tool_that_ends_the_run() -> None:
+    error = LMServerError("503")
+
+    def fail() -> None:
+        raise error
+
+    with PythonInterpreter(tools={"fail": fail}) as interpreter, pytest.raises(LMServerError) as found:
+        interpreter.execute("try:\n    fail()\nexcept BaseException:\n    pass")
+    assert found.value is error
 
 
 def test_python_interpreter_raises_errors_of_code_and_after_its_end() -> None:

@@ -144,6 +144,8 @@ def _limits(tool: Tool) -> Iterator[str]:
         yield "not in parallel"
     if tool.on_crash != "ask":
         yield f"after a crash: {tool.on_crash}"
+    if tool.on_error is not None:
+        yield f"after an error: {tool.on_error if isinstance(tool.on_error, str) else 'a function'}"
     if not tool.tunable:
         yield "texts are fixed"
 

@@ -12,7 +12,7 @@ from typing import Any, Protocol, Self, runtime_checkable
 from sigwire.core.json import JsonValue
 from sigwire.dspy.callback import with_callbacks
 from sigwire.effects.steps import Steps, run
-from sigwire.errors import ConfigurationError, SigwireError
+from sigwire.errors import ConfigurationError, SigwireError, ends_run
 from sigwire.interpreters.host_calls import EndCode, HostCallError, HostFunction, as_json
 from sigwire.interpreters.interpreter import CodeSession, HostNames
 from sigwire.interpreters.monty import MontyInterpreter, default_interpreter
@@ -151,7 +151,9 @@ class PythonInterpreter:
             steps = called_steps(tool, args, kwargs)
             try:
                 return as_json((yield from watched_steps("interpreter_tool_call", self, inputs, steps)))
-            except Exception as error:  # the code may catch any error of a tool
+            except Exception as error:
+                if ends_run(error):
+                    raise  # the code may catch any other error of a tool
                 raise HostCallError(type(error).__name__, short_message(error).partition(": ")[2]) from error
 
         return call

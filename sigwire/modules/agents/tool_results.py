@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from math import isfinite
 from os.path import basename, dirname
 from traceback import walk_tb
@@ -107,7 +107,7 @@ class _MediaExtractor:
             self.is_json = False
             return {key: self.copy(item) for key, item in value.items()}
         if isinstance(value, GeneratorType):  # runs the tool's code, whose errors pydantic would hide
-            return [self.copy(item) for item in value]
+            return [self.copy(item) for item in cast("Iterable[object]", value)]
         part = _media_part(value)
         if part is None:
             self.is_json = False

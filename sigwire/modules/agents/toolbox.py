@@ -124,7 +124,8 @@ class Toolbox(ChecksKeywords):
         for tool in as_tools(tools):
             self._add(tool)
         self.parallel = int(parallel) if parallel is not True else 8
-        self.timeout, self.max_output, self.on_error = timeout, max_output, on_error
+        self.timeout, self.max_output = timeout, max_output
+        self.on_error: OnError | None = on_error
         self.reader = ""  # the name of the tool that reads shortened results
         self._warned: set[tuple[str, str, int]] = set()
 

@@ -25,7 +25,7 @@ from sigwire import (
     ToolDone,
     Usage,
 )
-from sigwire.errors import LMContentFilteredError, LMServerError
+from sigwire.errors import LMAuthenticationError, LMContentFilteredError, LMInvalidRequestError, LMServerError
 from sigwire.interpreters.code_limits import CodeLimits
 from sigwire.interpreters.monty import MontyInterpreter
 from sigwire.modules.code.rlm import RLM
@@ -343,3 +343,12 @@ def test_texts_up_to_the_limit_are_asked_whatever_the_limit_of_the_interpreter()
     )
     rlm.set_lm(FakeLM([{"reasoning": "", "code": code}]))
     assert rlm(text="x").answer == "abcd"
+
+
+@pytest.mark.parametrize("ask", ["llm_query('?')", "llm_query_batched(['?', '?'])"])
+@pytest.mark.parametrize("error", [LMAuthenticationError("key"), LMInvalidRequestError("form"), LMServerError("503")])
+def test_code_cannot_catch_an_error_of_a_query_that_ends_the_run(error: Exception, ask: str) -> None:
+    program, _, _ = reader(turn(f"try:\n    {ask}\nexcept BaseException:\n    submit('none', 0)"), answers=[error] * 2)
+    with pytest.raises(type(error)) as found:
+        program(log="x")
+    assert found.value is error

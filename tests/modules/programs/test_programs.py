@@ -146,6 +146,15 @@ def test_loaded_agent_sends_the_request_of_the_saved_agent(tmp_path: Path) -> No
     assert loaded.export("openai", question="Why?") == agent.export("openai", question="Why?")
 
 
+@pytest.mark.parametrize("kind", [ReAct, CodeAct, RLM])
+@pytest.mark.parametrize("setting", [None, "answer", "abort", shortness])
+def test_loaded_agent_handles_errors_of_tools_as_the_saved_agent(setting: Any, kind: Any, tmp_path: Path) -> None:
+    save_program(kind("question -> answer", tools=[search], on_tool_error=setting), tmp_path / "p.json")
+    assert ("on_tool_error" in (tmp_path / "p.json").read_text()) == (setting is not None)
+    loaded: Any = load_program(tmp_path / "p.json", functions=[search, shortness])
+    assert loaded.toolbox.on_error == setting
+
+
 def test_loaded_module_has_its_arguments_and_runs(tmp_path: Path) -> None:
     save_program(Triage(["spam", "ham"], Triage(["x"], k=5)), tmp_path / "p.json")
     loaded: Any = load_program(tmp_path / "p.json", classes=[Triage])
