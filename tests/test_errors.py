@@ -58,7 +58,17 @@ def test_docstring_shows_the_class_tree() -> None:
 
 
 def test_every_error_is_public() -> None:
-    others = {"DemoWarning", "ToolWarning", "Where", "is_retryable_lm_error", "suggest", "warn_user"}
+    others = {
+        "DemoWarning",
+        "ToolWarning",
+        "Where",
+        "Whose",
+        "ends_run",
+        "is_interrupt",
+        "is_retryable_lm_error",
+        "suggest",
+        "warn_user",
+    }
     assert set(errors.__all__) == set(CLASSES) | others
 
 
