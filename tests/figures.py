@@ -18,7 +18,7 @@ import re
 import tokenize
 import tomllib
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
@@ -43,6 +43,7 @@ __all__ = [
     "line_counts",
     "lines_with",
     "modules",
+    "nodes",
     "package_children",
     "private_members_of_the_door",
     "sibling_circles",
@@ -80,6 +81,12 @@ def trees(package: Path = PACKAGE) -> Mapping[Path, ast.Module]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+@functools.cache
+def nodes(tree: ast.Module) -> Sequence[ast.AST]:
+    """Return all nodes of a tree, as ``ast.walk`` yields them: the walk is most of the time of a rule, and many rules need it."""
+    return [*ast.walk(tree)]
 
 
 def modules(package: Path = PACKAGE) -> dict[str, Path]:
@@ -159,7 +166,12 @@ def _imported(tree: ast.Module, known: Mapping[str, Path], *, typing: bool) -> I
 
 
 def _is_for_types(node: ast.AST) -> bool:
-    return isinstance(node, ast.If) and ast.unparse(node.test) in ("TYPE_CHECKING", "typing.TYPE_CHECKING")
+    return isinstance(node, ast.If) and _last_name(node.test) == "TYPE_CHECKING"
+
+
+def _last_name(node: ast.expr) -> str:
+    """Return ``name`` of ``name`` and of ``module.name``; "" for another expression."""
+    return node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
 
 
 def _strongly_connected(edges: Mapping[str, set[str]]) -> Iterator[set[str]]:
@@ -274,14 +286,14 @@ def hidden_imports(package: Path = PACKAGE) -> list[HiddenImport]:
 def _paths_in(tree: ast.Module, package: Path) -> Iterator[tuple[int, str]]:
     pattern = re.compile(rf"{package.name}((?:\.[A-Za-z_]\w*)+)(:\w+|\.|)")
     rooms = package_children(package)
-    statements = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    statements = {id(node.value) for node in nodes(tree) if isinstance(node, ast.Expr)}
     # A text that is imported, or the beginning of one, may name a room; another text may be the name of a logger.
     certain: set[int] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in ("import_module", "__import__"):
+    for node in nodes(tree):
+        if isinstance(node, ast.Call) and _last_name(node.func) in ("import_module", "__import__"):
             certain |= {id(each) for each in node.args}
             certain |= {id(each.values[0]) for each in node.args if isinstance(each, ast.JoinedStr)}
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if not isinstance(node, ast.Constant) or not isinstance(node.value, str) or id(node) in statements:
             continue
         if found := pattern.fullmatch(node.value):
@@ -330,9 +342,8 @@ def _used_names(package: Path) -> Mapping[Path, set[str]]:
 
 
 def _names_used(tree: ast.Module) -> Iterator[str]:
-    nodes = [*ast.walk(tree)]
     bound: dict[str, str] = {}
-    for node in nodes:
+    for node in nodes(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield from (alias.name, alias.name.partition(".")[0])
@@ -340,7 +351,7 @@ def _names_used(tree: ast.Module) -> Iterator[str]:
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield node.module
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
-    for node in nodes:
+    for node in nodes(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in bound:
             yield f"{bound[node.value.id]}.{node.attr}"
 
@@ -389,8 +400,8 @@ def _is_table(node: ast.stmt) -> bool:
         return False
     code = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.IfExp, ast.Await, ast.NamedExpr)
     displays = (ast.Dict, ast.List, ast.Tuple, ast.Set)
-    nodes = [*ast.walk(node.value)]
-    return any(isinstance(each, displays) for each in nodes) and not any(isinstance(each, code) for each in nodes)
+    parts = [*ast.walk(node.value)]
+    return any(isinstance(each, displays) for each in parts) and not any(isinstance(each, code) for each in parts)
 
 
 # --- classes and size ---------------------------------------------------------------------------------
@@ -400,7 +411,7 @@ def class_names_in_two_files(package: Path = PACKAGE) -> dict[str, set[str]]:
     """Return the class names, leading underscores left out, that more than one file defines."""
     homes: defaultdict[str, set[str]] = defaultdict(set)
     for path, tree in trees(package).items():
-        for node in ast.walk(tree):
+        for node in nodes(tree):
             if isinstance(node, ast.ClassDef):
                 homes[node.name.lstrip("_")].add(_shown(package, path))
     return {name: files for name, files in homes.items() if len(files) > 1}
@@ -457,7 +468,7 @@ def complex_functions(bound: int = 10, package: Path = PACKAGE) -> tuple[dict[st
     over: dict[str, int] = {}
     total = 0
     for path, tree in trees(package).items():
-        for node in ast.walk(tree):
+        for node in nodes(tree):
             if isinstance(node, Function):
                 total += 1
                 if (found := complexity(node)) > bound:
@@ -535,7 +546,7 @@ def callers_of(*names: str, package: Path = PACKAGE) -> list[str]:
         for path, tree in trees(package).items()
         if any(
             isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in names
-            for node in ast.walk(tree)
+            for node in nodes(tree)
         )
     ]
 

@@ -243,9 +243,9 @@ def waits_are_in_slices(package: Path, others: Mapping[str, str]) -> list[Break]
 
 def _blocking_waits(tree: ast.Module) -> Iterator[ast.Call]:
     awaited = {
-        id(inner) for node in ast.walk(tree) if isinstance(node, ast.AsyncFunctionDef) for inner in ast.walk(node)
+        id(inner) for node in figures.nodes(tree) if isinstance(node, ast.AsyncFunctionDef) for inner in ast.walk(node)
     }
-    for node in ast.walk(tree):
+    for node in figures.nodes(tree):
         if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or id(node) in awaited:
             continue
         given = [*node.args, *(keyword.value for keyword in node.keywords)]

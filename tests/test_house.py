@@ -16,7 +16,7 @@ import pytest
 
 import sigwire
 from tests import rules
-from tests.figures import trees
+from tests.figures import nodes, trees
 from tests.language import hits_in
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -28,10 +28,10 @@ def relative(path: Path) -> str:
     return path.relative_to(ROOT).as_posix()
 
 
-def imported(tree: ast.AST) -> set[str]:
+def imported(tree: ast.Module) -> set[str]:
     """Every module that a file imports, wherever the import stands."""
     names: set[str] = set()
-    for node in ast.walk(tree):
+    for node in nodes(tree):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -39,9 +39,9 @@ def imported(tree: ast.AST) -> set[str]:
     return names
 
 
-def called(tree: ast.AST) -> set[str]:
+def called(tree: ast.Module) -> set[str]:
     """Every plain name that a file calls."""
-    return {node.func.id for node in ast.walk(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    return {node.func.id for node in nodes(tree) if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
 
 
 # --- what importing does ---------------------------------------------------------------------------
@@ -201,12 +201,11 @@ PICKLES = {"pickle", "cloudpickle", "dill", "marshal", "shelve"}
 
 
 def test_no_file_pickles_imports_the_front_door_or_runs_text() -> None:
-    packages = {path: {name.partition(".")[0] for name in imported(tree)} for path, tree in trees().items()}
+    imports = {path: imported(tree) for path, tree in trees().items()}
+    packages = {path: {name.partition(".")[0] for name in names} for path, names in imports.items()}
     assert [relative(path) for path, names in packages.items() if names & PICKLES] == []
     # The door has every name of the front door.
-    through = [
-        path for path in FILES if "sigwire" in imported(trees()[path]) and path != PACKAGE / "dspy" / "__init__.py"
-    ]
+    through = [path for path in FILES if "sigwire" in imports[path] and path != PACKAGE / "dspy" / "__init__.py"]
     assert [relative(path) for path in through] == []
     runs_text = [path for path in FILES if called(trees()[path]) & {"eval", "exec", "compile", "__import__"}]
     assert [relative(path) for path in runs_text] == [RUNS_TEXT]

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from sigwire.files.whole import replacing, write_whole
-from tests.figures import PACKAGE, trees
+from tests.figures import PACKAGE, nodes, trees
 from tests.files.processes import fork, statuses
 
 
@@ -207,7 +207,7 @@ def test_no_room_writes_a_file_in_another_way() -> None:
         f"{path.relative_to(PACKAGE).as_posix()}:{node.lineno}"
         for path, tree in trees().items()
         if path.relative_to(PACKAGE).parts[0] not in ("testing", "files")
-        for node in ast.walk(tree)
+        for node in nodes(tree)
         if isinstance(node, ast.Call) and writes(node) and "wave.open" not in ast.unparse(node)
     }
     assert found == set()
