@@ -32,9 +32,10 @@ def check_keywords(
     ``misspelt_only``: raise only for a keyword that is similar to a parameter, if the function takes any keyword.
     """
     known, takes_any = _parameters(function)
-    for name in () if takes_any and not misspelt_only else given:
+    unknown = () if takes_any and not misspelt_only else [name for name in given if name not in known]
+    for name in unknown:
         hint = f"Did you mean {renamed[name]}? " if name in renamed else suggest(name, known)
-        if name not in known and (hint or not misspelt_only):
+        if hint or not misspelt_only:
             raise ConfigurationError(
                 f"{owner} has no option {name!r} (making it). {hint}Its options are {', '.join(known)}."
             )

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
+from operator import mul
 from typing import TypeAlias
 
 __all__ = ["best_of_all_confidence", "optimism"]
 
 RowScores: TypeAlias = Mapping[str, float]
 
-_MOST_FLIPS = 2_000_000  # about a second
+_MOST_FLIPS = 2_000_000  # less than half a second
+_SIGNS = (-1.0, 1.0)
 
 
 def best_of_all_confidence(
@@ -33,41 +35,50 @@ def best_of_all_confidence(
         return 0.0
     family = [first, *(each for each in rest if each)]
     stages = _stages(family)
+    lines = [_Line(each, first) for each in family]
     draws = min(1_000, max(200, _MOST_FLIPS // (len(family) * len(first))))
     source, below = random.Random(f"{seed}/race"), 0
     for _ in range(draws):
-        signs = {row: source.choice((-1.0, 1.0)) for row in first}
-        worlds = [_flipped(each, first, signs, source) for each in family]
-        below += _studentized(list(_raced(worlds, stages).values())) < observed
+        signs = source.choices(_SIGNS, k=len(first))
+        below += _studentized(_raced([line.flipped(signs, source) for line in lines], stages)) < observed
     return below / draws
 
 
-def _stages(family: Sequence[RowScores]) -> list[tuple[list[str], int]]:
-    """Return the rows after which candidates were dropped, and how many went on."""
-    sizes = sorted({len(each) for each in family})
+def _stages(family: Sequence[RowScores]) -> list[tuple[list[int], int]]:
+    """Return the places of the rows after which candidates were dropped, and how many went on."""
+    sizes, places = sorted({len(each) for each in family}), {row: place for place, row in enumerate(family[0])}
     return [
-        (list(next(each for each in family if len(each) == size)), sum(len(each) > size for each in family))
+        (
+            [places[row] for row in next(each for each in family if len(each) == size) if row in places],
+            sum(len(each) > size for each in family),
+        )
         for size in sizes[:-1]
     ]
 
 
-def _flipped(
-    differences: RowScores, winner: RowScores, signs: Mapping[str, float], source: random.Random
-) -> dict[str, float]:
-    """Return differences in a world without differences, on all rows of the winner."""
-    return {
-        row: signs[row] * differences[row] if row in differences else value and value * source.choice((-1.0, 1.0))
-        for row, value in winner.items()
-    }
+class _Line:
+    """The differences of a candidate on the rows of the winner; on rows that it has not, those of the winner."""
+
+    def __init__(self, differences: RowScores, winner: RowScores) -> None:
+        self.own = [differences.get(row, 0.0) for row in winner]
+        lacking = [(at, value) for at, (row, value) in enumerate(winner.items()) if row not in differences]
+        self.lent = [(at, value) for at, value in lacking if value]
+
+    def flipped(self, signs: Sequence[float], source: random.Random) -> list[float]:
+        """Return the differences in a world without differences."""
+        world = list(map(mul, signs, self.own))
+        for (at, value), sign in zip(self.lent, source.choices(_SIGNS, k=len(self.lent)), strict=True):
+            world[at] = sign * value
+        return world
 
 
-def _raced(worlds: Sequence[dict[str, float]], stages: Sequence[tuple[list[str], int]]) -> dict[str, float]:
+def _raced(worlds: Sequence[Sequence[float]], stages: Sequence[tuple[Sequence[int], int]]) -> Sequence[float]:
     """Return the winner of a race: after each stage the best candidates by their sum go on."""
     running = list(worlds)
     for rows, count in stages:
-        running.sort(key=lambda each: -sum(each.get(row, 0.0) for row in rows))
+        running.sort(key=lambda each: -sum([each[row] for row in rows]))
         del running[count:]
-    return max(running, key=lambda each: sum(each.values()))
+    return max(running, key=sum)
 
 
 def _studentized(differences: Sequence[float]) -> float:

@@ -242,9 +242,10 @@ class Provider:
         >>> PROVIDERS["openai"].capabilities_of("gpt-3.5-turbo").images
         False
         """
-        known = self.models.get(model)
+        if (known := self.models.get(model)) is not None:
+            return known
         changes: Mapping[str, Any] = self.rule_for(model).capabilities
-        return known if known is not None else replace(self.capabilities, **changes)
+        return replace(self.capabilities, **changes) if changes else self.capabilities
 
     def wire_for(self, model: str, *, tools: bool, builtin: bool = False) -> str:
         """Return the name of the wire for a request; ``builtin``: with tools that the provider runs.
