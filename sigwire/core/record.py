@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sigwire.core.response import Attempt, Choice, Repair, Response, Usage
 
 __all__ = [
-    "DeclaresFields", "FieldValue", "FieldValues", "Meta", "Record", "keep_values", "list_fields", "new_record",
+    "DeclaresFields", "FieldValue", "FieldValues", "Meta", "Record", "is_same", "keep_values", "list_fields", "new_record",
     "plain_of", "to_plain",
 ]  # fmt: skip
 
@@ -237,6 +237,18 @@ def _hash(value: object) -> int:
         return hash(value)
     except TypeError:
         return 0  # lists and dicts: equality decides
+
+
+def is_same(one: object, other: object) -> bool:
+    """Return True for equal values; NaN equals NaN. A comparison that raises is False.
+
+    >>> is_same([float("nan")], [float("nan")]), is_same((1,), [1])
+    (True, False)
+    """
+    try:
+        return bool(one == other) or ("nan" in (text := repr(one)) and text == repr(other))
+    except Exception:  # a class of the user may raise anything
+        return False
 
 
 _SCALARS = (str, int, float, bool, type(None))

@@ -27,7 +27,7 @@ from sigwire.errors import LMError, ModelError
 from sigwire.evaluate.examples import split_fields
 from sigwire.evaluate.failures import ExampleTimeout, Failure, failure_of, missing_label
 from sigwire.evaluate.metric_plan import MetricPlan, TraceList
-from sigwire.evaluate.plain import dumped_example, plain_fields, plain_value, types_of
+from sigwire.evaluate.plain import Form, Written, dumped_example, plain_value, types_of, written_fields
 from sigwire.lm.policy.deadlines import deadline
 from sigwire.modules.agents.run import ReActStep
 from sigwire.modules.answer import meta_of
@@ -60,7 +60,8 @@ class Cell(Value):
     dollars, ``None`` if unknown. ``metric_requests``, ``metric_cost``: those of the metric. ``seconds``: of the program.
     ``feedbacks``: the feedback for single predictors, by path. ``attempts``: those that failed, and re-asks. ``repairs``: those
     of the prediction. ``steps``: the turns of an agent that failed; those of a prediction are among the outputs. ``tools``: the
-    calls and errors of each tool, of all agents of the program. ``warnings``: their number by feature.
+    calls and errors of each tool, of all agents of the program. ``warnings``: their number by feature. ``forms``: the outputs
+    that their declared types do not read back (``plain.Written``).
 
     >>> Cell.from_json(Cell(0.0, failure=Failure("program", "Refused", "no")).to_json()).failure.type
     'Refused'
@@ -85,6 +86,7 @@ class Cell(Value):
     steps: tuple[ReActStep, ...] = ()
     tools: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
     warnings: Mapping[str, int] = field(default_factory=dict[str, int])
+    forms: Mapping[str, Form] = field(default_factory=dict[str, Form])
 
     def to_json(self) -> JsonObject:
         """Return the cell as JSON."""
@@ -269,13 +271,14 @@ class _ProgramRun:
                 f"The program took longer than {timeout:g} seconds on one example (timeout=)."
             ) from error
 
-    def facts(self, outputs: JsonObject | None, tracker: UsageTracker, found: object) -> tuple[Any, ...]:
+    def facts(self, outputs: Written | None, tracker: UsageTracker, found: object) -> tuple[Any, ...]:
         """Return the fields of the cell after those of the score. ``found``: the prediction or the error of the run."""
+        plain, forms = outputs or (None, {})
         trace = _trace_steps(self._program, self.trace) if self._traced else ()
         error = found if isinstance(found, Exception) else None
         odd = _odd_attempts(tracker, found), _repairs(found), _steps(error) if error is not None else ()
         counts = tool_counts(tracker.tool_calls), dict(sorted(Counter(tracker.warnings).items()))
-        return outputs, *counted(tracker, error), 0, None, self._seconds, trace, {}, *odd, *counts
+        return plain, *counted(tracker, error), 0, None, self._seconds, trace, {}, *odd, *counts, forms
 
 
 class _Timed:
@@ -365,11 +368,11 @@ def _repairs(prediction: object) -> tuple[Repair, ...]:
     return tuple(meta_of(prediction).repairs) if isinstance(prediction, Prediction) else ()
 
 
-def _outputs(program: object, prediction: object) -> JsonObject:
+def _outputs(program: object, prediction: object) -> Written:
     if not isinstance(prediction, Record):
-        return {"value": plain_value(prediction)}
+        return written_fields({"value": prediction})
     declared = meta_of(prediction).signature if isinstance(prediction, Prediction) else None
-    return plain_fields(prediction.__dict__, types_of(program) if declared is None else declared.spec.by_name)
+    return written_fields(prediction.__dict__, types_of(program) if declared is None else declared.spec.by_name)
 
 
 def _trace_steps(program: object, trace: TraceList) -> tuple[TraceStep, ...]:

@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Any, TypeAlias, cast
+from typing import Any, Literal, NamedTuple, Never, TypeAlias, cast
 
 from sigwire.core.example import Example
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.narrow import is_items, is_mapping
-from sigwire.core.record import Record, to_plain
+from sigwire.core.record import Record, is_same, to_plain
 from sigwire.core.tools.tool import Tool
+from sigwire.errors import InputError
 from sigwire.modules.module import Module
 from sigwire.signatures.annotations import contains
 from sigwire.signatures.fields import FieldSpec
@@ -23,7 +24,8 @@ from sigwire.signatures.signature import SignatureMeta
 from sigwire.signatures.types.media import Audio, File, Image
 
 __all__ = [
-    "NO_TYPES", "FieldTypes", "dumped_example", "dumped_fields", "plain_fields", "plain_value", "typed_fields", "types_of",
+    "NO_FORMS", "NO_TYPES", "FieldTypes", "Form", "Unreadable", "Written", "dumped_example", "dumped_fields", "plain_fields",
+    "plain_value", "typed_fields", "types_of", "written_fields",
 ]  # fmt: skip
 
 _MOST_DEPTH = 60
@@ -35,6 +37,9 @@ FieldTypes: TypeAlias = Mapping[str, FieldSpec]
 """The declared fields of a program, by name."""
 
 NO_TYPES: FieldTypes = {}
+
+Form: TypeAlias = Literal["data", "json", "text"]
+NO_FORMS: Mapping[str, Form] = {}
 
 
 def types_of(program: object) -> FieldTypes:
@@ -57,47 +62,51 @@ def types_of(program: object) -> FieldTypes:
     return {name: spec for name, spec in found.items() if name not in unclear}
 
 
-def typed_fields(fields: JsonObject, types: FieldTypes) -> dict[str, Any]:
-    """Return the fields of a record, declared ones with their types; JSON that does not fit, and references, are unchanged.
+class Written(NamedTuple):
+    """Fields as JSON. ``forms``: how those are written that the declared type does not read back from it.
 
-    >>> import datetime
-    >>> from sigwire.signatures.signature import Signature
-    >>> types = types_of(Signature("a -> when: datetime.date", custom_types={"datetime": datetime}))
-    >>> typed_fields({"when": "2026-01-02", "id": 7}, types)
-    {'when': datetime.date(2026, 1, 2), 'id': 7}
+    ``"data"``: the value is the JSON data; ``"json"``: it is another value; ``"text"``: it has no JSON form, or only a part of
+    it, and its class is named.
     """
-    return {name: _typed(value, types[name]) if name in types else value for name, value in fields.items()}
+
+    plain: JsonObject
+    forms: Mapping[str, Form]
 
 
-def _typed(value: JsonValue, spec: FieldSpec) -> Any:
-    if value is None or spec.role == "tools":
-        return value
+def written_fields(fields: Mapping[str, object], types: FieldTypes = NO_TYPES) -> Written:
+    """Return the fields of a record as JSON, those in ``types`` by the declared type.
+
+    >>> written_fields({"answer": "4", "sure": float("nan"), "tags": ("a", object())})
+    Written(plain={'answer': '4', 'sure': 'nan', 'tags': ['a', '<object>']}, forms={'sure': 'json', 'tags': 'text'})
+    """
+    plain: JsonObject = {}
+    forms: dict[str, Form] = {}
+    for name, value in fields.items():
+        spec = types.get(name)
+        plain[name], form = _written(value, spec)
+        if form is not None:
+            forms[name] = form
+    return Written(plain, forms)
+
+
+def _written(value: object, spec: FieldSpec | None) -> tuple[JsonValue, Form | None]:
+    if value is None or (type(value) is str and (spec is None or spec.annotation is str)):
+        return cast(JsonValue, value), None
+    dumped = value if spec is None else _by_type(value, spec)
+    plain = plain_value(dumped)
+    if spec is not None and (spec.role == "tools" or spec.reads_back(value, plain)):
+        return plain, None
+    if is_same(value, plain):
+        return plain, None if spec is None else "data"
+    return plain, "json" if dumped is not value or _has_json(value) else "text"
+
+
+def _has_json(value: object) -> bool:
     try:
-        made = spec.load(value)
-        return made if plain_fields({spec.name: made}, {spec.name: spec}) == {spec.name: value} else value
-    except (ValueError, TypeError):
-        return value
-
-
-def dumped_fields(fields: Mapping[str, object], types: FieldTypes) -> dict[str, object]:
-    """Return the fields with the declared ones as JSON by their types; others, tools and calls are unchanged.
-
-    Raises ``ValueError`` for a declared field without a JSON form.
-    """
-    return {
-        name: types[name].dump(value) if name in types and types[name].role == "value" else value
-        for name, value in fields.items()
-    }
-
-
-def dumped_example(example: Example, types: FieldTypes) -> JsonObject:
-    """Return ``example.to_json()`` with the declared fields by their types.
-
-    Raises ``ValueError`` for a declared field without a JSON form.
-    """
-    keys = example._input_keys  # pyright: ignore[reportPrivateUsage]
-    plain = Example(dumped_fields(example.__dict__, types))
-    return (plain if keys is None else plain.with_inputs(*keys)).to_json()
+        to_plain(value)
+    except Exception:  # a class of the user may raise anything
+        return False
+    return True
 
 
 def plain_fields(fields: Mapping[str, object], types: FieldTypes = NO_TYPES) -> JsonObject:
@@ -122,6 +131,95 @@ def _by_type(value: object, spec: FieldSpec) -> object:
         return value
 
 
+class Unreadable:
+    """The value of a field of a record that cannot be made again. Any use of it but ``repr`` raises ``InputError``.
+
+    Copies and comparisons by identity work.
+
+    >>> value = Unreadable("price", "<Money>", "has no JSON form")
+    >>> value
+    <Money>
+    >>> value == 5
+    Traceback (most recent call last):
+    sigwire.errors.InputError: The field 'price' has no JSON form (reading a record that shows '<Money>'). ...
+    """
+
+    __slots__ = ("_facts",)
+    __hash__ = None  # type: ignore[assignment]
+
+    def __init__(self, name: str, shown: JsonValue, why: str) -> None:
+        self._facts = (name, shown, why)
+
+    def __repr__(self) -> str:
+        shown = self._facts[1]
+        return shown if isinstance(shown, str) else repr(shown)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Unreadable, self._facts
+
+    def _refuse(self, *given: object) -> Never:
+        name, shown, why = self._facts
+        raise InputError(
+            f"The field {name!r} {why} (reading a record that shows {shown!r:.60}). Run the program again, or declare a type "
+            "that writes and reads the value."
+        )
+
+    def __getattr__(self, name: str) -> Never:
+        if name.startswith("__"):  # asked for by copying, pickling and inspection
+            raise AttributeError(name)
+        self._refuse()
+
+    __eq__ = __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __bool__ = __len__ = __iter__ = __getitem__ = _refuse
+    __contains__ = __call__ = __str__ = __int__ = __float__ = __index__ = __add__ = __radd__ = __format__ = _refuse
+
+
+_WHY: Mapping[str, str] = {
+    "text": "has no JSON form",
+    "json": "has a JSON form that its declared type does not read as the same value",
+}
+
+
+def typed_fields(fields: JsonObject, types: FieldTypes, forms: Mapping[str, Form] = NO_FORMS) -> dict[str, Any]:
+    """Return the fields of a record, declared ones with their types; JSON that does not fit, and references, are unchanged.
+
+    ``forms``: see ``Written``. A field that cannot be read back is ``Unreadable``; one that nothing declares is JSON data.
+
+    >>> import datetime
+    >>> from sigwire.signatures.signature import Signature
+    >>> types = types_of(Signature("a -> when: datetime.date", custom_types={"datetime": datetime}))
+    >>> typed_fields({"when": "2026-01-02", "id": 7}, types)
+    {'when': datetime.date(2026, 1, 2), 'id': 7}
+    """
+    return {name: _typed(name, value, types.get(name), forms.get(name)) for name, value in fields.items()}
+
+
+def _typed(name: str, value: JsonValue, spec: FieldSpec | None, form: Form | None) -> Any:
+    if form == "text" or (form == "json" and spec is not None):
+        return Unreadable(name, value, _WHY[form])
+    return value if spec is None or form == "data" else spec.restore(value, plain_value)
+
+
+def dumped_fields(fields: Mapping[str, object], types: FieldTypes) -> dict[str, object]:
+    """Return the fields with the declared ones as JSON by their types; others, tools and calls are unchanged.
+
+    Raises ``ValueError`` for a declared field without a JSON form.
+    """
+    return {
+        name: types[name].dump(value) if name in types and types[name].role == "value" else value
+        for name, value in fields.items()
+    }
+
+
+def dumped_example(example: Example, types: FieldTypes) -> JsonObject:
+    """Return ``example.to_json()`` with the declared fields by their types.
+
+    Raises ``ValueError`` for a declared field without a JSON form.
+    """
+    keys = example._input_keys  # pyright: ignore[reportPrivateUsage]
+    plain = Example(dumped_fields(example.__dict__, types))
+    return (plain if keys is None else plain.with_inputs(*keys)).to_json()
+
+
 def plain_value(value: object, depth: int = 0) -> JsonValue:
     """Return a value as JSON."""
     if type(value) in _SCALARS:
@@ -135,6 +233,8 @@ def plain_value(value: object, depth: int = 0) -> JsonValue:
         return {str(name): plain_value(item, depth + 1) for name, item in fields.items()}
     if is_items(value):
         return [plain_value(item, depth + 1) for item in value]
+    if isinstance(value, Unreadable):
+        return value._facts[1]
     return _plain_object(value, depth)
 
 

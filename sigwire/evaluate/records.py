@@ -29,7 +29,7 @@ from sigwire.errors import ConfigurationError
 from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.fingerprint.identity import differences, run_fingerprint
 from sigwire.evaluate.fingerprint.reading import package_version
-from sigwire.evaluate.plain import plain_value
+from sigwire.evaluate.plain import Form, plain_value
 from sigwire.files.lines import BrokenLine, LineFile, read_lines
 from sigwire.lm.secrets import storable_options
 from sigwire.modules.module import Module
@@ -56,7 +56,8 @@ _RETRIED = frozenset({"provider", "metric", "caller"})  # kinds of failures that
 class ExampleRecord:
     """One run on one example. ``index``: its position in the devset; ``repeat``: from 1; ``started``: a time in UTC.
 
-    ``inputs`` and ``labels`` are JSON; media are references. ``kept``: read from the file of an earlier run.
+    ``inputs`` and ``labels`` are JSON; media are references. ``kept``: read from the file of an earlier run. ``forms``: the
+    fields of the example that their declared types do not read back (``plain.Written``).
     """
 
     id: str
@@ -67,6 +68,7 @@ class ExampleRecord:
     cell: Cell = field(default_factory=lambda: Cell(None))
     started: str = ""
     kept: bool = False
+    forms: Mapping[str, Form] = field(default_factory=dict[str, Form])
 
     @property
     def outputs(self) -> JsonObject | None:
@@ -97,6 +99,7 @@ class ExampleRecord:
             "labels": self.labels,
             **self.cell.to_json(),
             "started": self.started,
+            **({"example_forms": {**self.forms}} if self.forms else {}),
         }
 
     @classmethod
@@ -111,6 +114,7 @@ class ExampleRecord:
             Cell.from_json(data),
             str(data.get("started", "")),
             kept,
+            data.get("example_forms", {}),
         )
 
 

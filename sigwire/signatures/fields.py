@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from sigwire.core.foreign_names import DIRECTION_KEY
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.record import FieldValue, FieldValues, to_plain
+from sigwire.core.record import FieldValue, FieldValues, is_same, to_plain
 from sigwire.core.typed_dict import TypeExpression
 from sigwire.errors import FieldDefinitionError, SignatureError
 from sigwire.signatures.annotations import allows_none
 from sigwire.signatures.declarations import UNSET, Unset, declare, direction_of, extra_of, redeclare
 from sigwire.signatures.json_form import JsonForm
 from sigwire.signatures.roles import Direction, Role, role_of, validated_as
+from sigwire.signatures.types.history import History, changed_turns
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -127,6 +128,34 @@ class FieldSpec:
         if self._is_scalar and type(value) is self.annotation:
             return value
         return self.json_form.load(value)
+
+    def restore(self, plain: JsonValue, write: Callable[[JsonValue], JsonValue] | None = None) -> FieldValue:
+        """Decode what ``dump`` wrote. JSON that does not fit, or that the type writes in another way, is unchanged.
+
+        ``write``: what was done to the JSON after ``dump``.
+
+        >>> from sigwire.signatures.signature import Signature
+        >>> score = Signature("text -> score: float").spec.outputs[0]
+        >>> score.restore(0.5), score.restore("high")
+        (0.5, 'high')
+        """
+        if plain is None or self.role == "tools":
+            return plain
+        try:
+            made = self.load(plain)
+            again = self.dump(made)
+            return made if is_same(again if write is None else write(again), plain) else plain
+        except Exception:  # a validator of the user may raise anything
+            return plain
+
+    def reads_back(self, value: object, plain: JsonValue) -> bool:
+        """Return True if ``load`` makes an equal value of ``plain``, the JSON of a value."""
+        if value is None or (self._is_scalar and type(value) is self.annotation):
+            return True
+        try:
+            return is_same(self.load(plain), value)
+        except Exception:  # as above
+            return False
 
     @property
     def _is_scalar(self) -> bool:
@@ -318,8 +347,10 @@ class SignatureSpec:
         known, plain = self.by_name, dict[str, JsonValue]()
         for name, value in fields.items():
             try:
+                if isinstance(value, History):
+                    value = self.plain_history(value)
                 plain[name] = known[name].dump(value) if name in known else to_plain(value)
-            except ValueError as error:
+            except (ValueError, TypeError) as error:
                 raise ValueError(f"the field {name!r}: {error}") from error
         return plain
 
@@ -333,9 +364,38 @@ class SignatureSpec:
         {'when': datetime.date(2026, 1, 2)}
         """
         known = self.by_name
+        return {name: self._loaded(known[name], value) if name in known else value for name, value in fields.items()}
+
+    def _loaded(self, spec: FieldSpec, value: FieldValue) -> FieldValue:
+        made = value if value is None else spec.load(value)
+        return self.typed_history(made) if isinstance(made, History) else made
+
+    def restore(self, fields: FieldValues) -> dict[str, FieldValue]:
+        """Decode what ``dump`` wrote; see ``FieldSpec.restore``. Values of other names are unchanged.
+
+        >>> from sigwire.signatures.signature import Signature
+        >>> Signature("a -> score: float").spec.restore({"score": "high", "augmented": True})
+        {'score': 'high', 'augmented': True}
+        """
+        known = self.by_name
+        found = {name: known[name].restore(value) if name in known else value for name, value in fields.items()}
         return {
-            name: known[name].load(value) if name in known and value is not None else value
-            for name, value in fields.items()
+            name: self.typed_history(value) if isinstance(value, History) else value for name, value in found.items()
+        }
+
+    def plain_history(self, history: History) -> History:
+        """Return a history with the values of declared fields as JSON by their types; ``typed_history`` decodes them."""
+        return changed_turns(history, self._plain_turn)
+
+    def typed_history(self, history: History) -> History:
+        """Return a history with the JSON values of declared fields by their types."""
+        return changed_turns(history, self.restore)
+
+    def _plain_turn(self, turn: FieldValues) -> dict[str, FieldValue]:
+        known = self.by_name
+        return {
+            name: known[name].dump(value) if name in known and known[name].role == "value" else value
+            for name, value in turn.items()
         }
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from sigwire.core.json import JsonValue, dumps
 from sigwire.core.narrow import is_items, is_object
-from sigwire.core.record import to_plain
+from sigwire.core.record import is_same, to_plain
 from sigwire.core.set_order import sort_sets
 from sigwire.core.typed_dict import TypeExpression
 from sigwire.signatures.annotations import nested_types
@@ -65,7 +65,7 @@ class JsonForm:
         """Return True if validation gives an equal value of its class."""
         try:
             made = self.adapter.validate_python(value)
-            return type(made) is type(value) and bool(made == value)
+            return type(made) is type(value) and is_same(made, value)
         except Exception:  # a validator of the user may raise anything
             return False
 

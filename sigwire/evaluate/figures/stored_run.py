@@ -38,7 +38,7 @@ def load_run(path: str | os.PathLike[str], program: object = None) -> ScoredRun:
         header["program"]["class"].rpartition(".")[2],
         tuple(records),
         tuple(
-            Example(typed_fields({**record.inputs, **record.labels}, types)).with_inputs(*record.inputs)
+            Example(typed_fields({**record.inputs, **record.labels}, types, record.forms)).with_inputs(*record.inputs)
             for record in records
         ),
         tuple(stored_prediction(record, types) for record in records),
@@ -60,4 +60,4 @@ def load_run(path: str | os.PathLike[str], program: object = None) -> ScoredRun:
 
 def stored_prediction(record: ExampleRecord, types: FieldTypes) -> Prediction:
     """Return the prediction of a record: declared outputs with their types, others as JSON data."""
-    return Prediction(typed_fields(record.cell.outputs or {}, types))
+    return Prediction(typed_fields(record.cell.outputs or {}, types, record.cell.forms))

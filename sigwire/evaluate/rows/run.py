@@ -24,7 +24,7 @@ from sigwire.evaluate.cell import Cell, CellOptions, cell_steps
 from sigwire.evaluate.examples import split_fields
 from sigwire.evaluate.failures import Failure
 from sigwire.evaluate.metric_plan import MetricPlan, Metrics
-from sigwire.evaluate.plain import FieldTypes, plain_fields
+from sigwire.evaluate.plain import FieldTypes, written_fields
 from sigwire.evaluate.records import ExampleRecord, utc_now
 from sigwire.evaluate.rows.rows import is_record_of, row_of
 from sigwire.jobs.journal import RowKey, key_of, read_blocks, remove_block
@@ -79,8 +79,11 @@ class FinishedRow(NamedTuple):
         {'question': '2+2?'}
         """
         row = self.row
-        inputs, labels = (plain_fields(part, row.types) for part in split_fields(row.example))
-        return ExampleRecord(row.id, row.index, row.repeat, inputs, labels, self.cell, self.started)
+        inputs, labels = (written_fields(part, row.types) for part in split_fields(row.example))
+        forms = {**inputs.forms, **labels.forms}
+        return ExampleRecord(
+            row.id, row.index, row.repeat, inputs.plain, labels.plain, self.cell, self.started, forms=forms
+        )
 
 
 class RowsEnd(NamedTuple):
