@@ -27,11 +27,12 @@ from sigwire.errors import LMError, ModelError
 from sigwire.evaluate.examples import split_fields
 from sigwire.evaluate.failures import ExampleTimeout, Failure, failure_of, missing_label
 from sigwire.evaluate.metric_plan import MetricPlan, TraceList
-from sigwire.evaluate.plain import Form, Written, dumped_example, plain_value, types_of, written_fields
+from sigwire.evaluate.plain import Form, Written, dumped_example, plain_value, written_fields
 from sigwire.lm.policy.deadlines import deadline
 from sigwire.modules.agents.run import ReActStep
 from sigwire.modules.answer import meta_of
 from sigwire.modules.calling import called_steps
+from sigwire.modules.field_types import types_of
 from sigwire.modules.module import Module, module_paths
 from sigwire.modules.where import locate
 from sigwire.observe.usage import UsageTracker, track_usage

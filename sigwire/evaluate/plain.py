@@ -17,15 +17,14 @@ from sigwire.core.narrow import is_items, is_mapping
 from sigwire.core.record import Record, is_same, to_plain
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import InputError
-from sigwire.modules.module import Module
+from sigwire.modules.field_types import NO_TYPES, FieldTypes
 from sigwire.signatures.annotations import contains
 from sigwire.signatures.fields import FieldSpec
-from sigwire.signatures.signature import SignatureMeta
 from sigwire.signatures.types.media import Audio, File, Image
 
 __all__ = [
-    "NO_FORMS", "NO_TYPES", "FieldTypes", "Form", "Unreadable", "Written", "dumped_example", "dumped_fields", "plain_fields",
-    "plain_value", "typed_fields", "types_of", "written_fields",
+    "NO_FORMS", "Form", "Unreadable", "Written", "dumped_example", "dumped_fields", "plain_fields",
+    "plain_value", "typed_fields", "written_fields",
 ]  # fmt: skip
 
 _MOST_DEPTH = 60
@@ -33,33 +32,8 @@ _SCALARS = (str, int, bool, type(None))
 _MEDIA = (Audio, File, Image)
 
 
-FieldTypes: TypeAlias = Mapping[str, FieldSpec]
-"""The declared fields of a program, by name."""
-
-NO_TYPES: FieldTypes = {}
-
 Form: TypeAlias = Literal["data", "json", "text"]
 NO_FORMS: Mapping[str, Form] = {}
-
-
-def types_of(program: object) -> FieldTypes:
-    """Return the fields that a program declares: those of its signature, else the outputs of its predictors.
-
-    Outputs of one name and different types are left out. ``program`` may be a signature class; a function declares nothing.
-
-    >>> from sigwire.modules.predict import Predict
-    >>> list(types_of(Predict("text -> score: float")))
-    ['text', 'score']
-    """
-    own: object = program if isinstance(program, SignatureMeta) else getattr(program, "signature", None)
-    if isinstance(own, SignatureMeta):
-        return own.spec.by_name
-    if not isinstance(program, Module):
-        return NO_TYPES
-    specs = [spec for _, each in program.named_predictors() for spec in each.signature.spec.outputs]
-    found = {spec.name: spec for spec in specs}
-    unclear = {spec.name for spec in specs if spec.annotation != found[spec.name].annotation}
-    return {name: spec for name, spec in found.items() if name not in unclear}
 
 
 class Written(NamedTuple):

@@ -10,7 +10,8 @@ from typing import Literal
 
 from sigwire.core.example import Example
 from sigwire.errors import InputError
-from sigwire.evaluate.plain import dumped_example, types_of
+from sigwire.evaluate.plain import dumped_example
+from sigwire.modules.field_types import types_of
 from sigwire.optimizers.candidate import Candidate, Demo, Slot
 from sigwire.optimizers.judge import Judge
 from sigwire.optimizers.sampling import Choices, ChoiceSampler, RandomChoices

@@ -9,8 +9,9 @@ from typing import Any
 from sigwire.core.example import Example, Prediction
 from sigwire.errors import ConfigurationError
 from sigwire.evaluate.figures.scored_run import ScoredRun
-from sigwire.evaluate.plain import FieldTypes, typed_fields, types_of
+from sigwire.evaluate.plain import typed_fields
 from sigwire.evaluate.records import ExampleRecord, RecordFile, last_run
+from sigwire.modules.field_types import FieldTypes, types_of
 
 __all__ = ["load_run", "stored_prediction"]
 

@@ -34,6 +34,7 @@ from sigwire.jobs.job import Job, run_rows_with
 from sigwire.jobs.journal import digest_of, read_blocks, remove_block
 from sigwire.jobs.paths import load_path
 from sigwire.jobs.submissions import ExecutorLike
+from sigwire.modules.field_types import types_of
 
 if TYPE_CHECKING:
     from sigwire.lm.policy.money.budget import Budget
@@ -194,6 +195,7 @@ def _drawn(job: Job, rows: RowsLike, repeat: int) -> Iterator[Row]:
     If the job has ``rows``, they are ids, which the workers read.
     """
     seen, again, has_ids = set[int](), Counter[str](), job.rows is not None
+    types = job.types or types_of(_found(job.program))
     for index, given in enumerate(rows):
         example = Example(id=_id(given, index)).with_inputs() if has_ids else as_example(given, f"Row {index}")
         has_id = "id" in example
@@ -207,7 +209,7 @@ def _drawn(job: Job, rows: RowsLike, repeat: int) -> Iterator[Row]:
             own = f"{own}-{again[own] + 1}"
         sent = Example().with_inputs() if has_ids else example
         for number in range(1, repeat + 1):
-            yield Row(lambda: job, sent, own, index, number, number if number > 1 else None, own)
+            yield Row(lambda: job, sent, own, index, number, number if number > 1 else None, own, types)
 
 
 def _taken(known: set[int], row: Row) -> bool:
@@ -266,22 +268,23 @@ class _MapFile(RowsCaller):
         self.result.add(cell)
 
 
+def _found(given: object) -> object:
+    """Return what a path names; other values, and a path that only the workers can import, as they are."""
+    if not isinstance(given, str) or ":" not in given:
+        return given
+    with suppress(Exception):
+        return load_path(given)
+    return given
+
+
 def _fingerprint(job: Job) -> JsonObject:
     """Return the fingerprint of a job: of what its paths name, as far as this process can import it."""
-
-    def found(given: object) -> object:
-        if not isinstance(given, str) or ":" not in given:
-            return given
-        with suppress(Exception):  # only the workers have it
-            return load_path(given)
-        return given
-
     given: Any = job.metric
     metrics: list[Any] = [] if given is None else [*given] if isinstance(given, (list, tuple)) else [given]
     names = [each.rpartition(":")[2] if isinstance(each, str) else function_name(each) for each in metrics]
-    by_name = dict(zip(names, map(found, metrics), strict=True))
+    by_name = dict(zip(names, map(_found, metrics), strict=True))
     return run_fingerprint(
-        {"program": found(job.program), "state": job.state}, found(job.lm), found(job.adapter), by_name
+        {"program": _found(job.program), "state": job.state}, _found(job.lm), _found(job.adapter), by_name
     )
 
 

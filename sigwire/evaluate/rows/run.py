@@ -24,13 +24,14 @@ from sigwire.evaluate.cell import Cell, CellOptions, cell_steps
 from sigwire.evaluate.examples import split_fields
 from sigwire.evaluate.failures import Failure
 from sigwire.evaluate.metric_plan import MetricPlan, Metrics
-from sigwire.evaluate.plain import FieldTypes, written_fields
+from sigwire.evaluate.plain import written_fields
 from sigwire.evaluate.records import ExampleRecord, utc_now
 from sigwire.evaluate.rows.rows import is_record_of, row_of
 from sigwire.jobs.journal import RowKey, key_of, read_blocks, remove_block
 from sigwire.lm.policy.limits.runs import Run
 from sigwire.lm.policy.money.opened import open_budgets
 from sigwire.modules.batch import in_run
+from sigwire.modules.field_types import FieldTypes
 from sigwire.settings import context
 
 if TYPE_CHECKING:

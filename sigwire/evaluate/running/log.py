@@ -10,9 +10,9 @@ from typing import Any
 from sigwire.core.example import Example
 from sigwire.core.json import JsonObject
 from sigwire.evaluate.figures.stored_run import stored_prediction
-from sigwire.evaluate.plain import NO_TYPES, FieldTypes
 from sigwire.evaluate.records import ExampleRecord, RecordFile, finished_records, segment_header
 from sigwire.evaluate.rows.rows import is_record_of
+from sigwire.modules.field_types import NO_TYPES, FieldTypes
 
 __all__ = ["RunLog"]
 

@@ -28,7 +28,6 @@ from sigwire.evaluate.failures import Failure
 from sigwire.evaluate.figures.stored_run import stored_prediction
 from sigwire.evaluate.git import git_state
 from sigwire.evaluate.metric_plan import MetricPlan
-from sigwire.evaluate.plain import types_of
 from sigwire.evaluate.progress import progress_reporter
 from sigwire.evaluate.records import ExampleRecord, run_header, utc_now
 from sigwire.evaluate.result import EvaluationResult
@@ -37,6 +36,7 @@ from sigwire.evaluate.running.log import RunLog
 from sigwire.evaluate.running.options import EvaluationOptions
 from sigwire.evaluate.running.stop import EvaluationStop, StopRule
 from sigwire.jobs.errors import JobRefused
+from sigwire.modules.field_types import types_of
 from sigwire.modules.module import Module
 from sigwire.observe.callbacks import watched_call, watched_steps
 from sigwire.settings import Settings, current
