@@ -17,13 +17,13 @@ from sigwire.core.narrow import is_items, is_mapping
 from sigwire.core.record import Record, is_same, to_plain
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import InputError
-from sigwire.modules.field_types import NO_TYPES, FieldTypes
+from sigwire.modules.field_types import NO_TYPES, FieldTypes, dumped_fields
 from sigwire.signatures.annotations import contains
 from sigwire.signatures.fields import FieldSpec
 from sigwire.signatures.types.media import Audio, File, Image
 
 __all__ = [
-    "NO_FORMS", "Form", "Unreadable", "Written", "dumped_example", "dumped_fields", "plain_fields",
+    "NO_FORMS", "Form", "Unreadable", "Written", "dumped_example", "plain_fields",
     "plain_value", "typed_fields", "written_fields",
 ]  # fmt: skip
 
@@ -171,17 +171,6 @@ def _typed(name: str, value: JsonValue, spec: FieldSpec | None, form: Form | Non
     if form == "text" or (form == "json" and spec is not None):
         return Unreadable(name, value, _WHY[form])
     return value if spec is None or form == "data" else spec.restore(value, plain_value)
-
-
-def dumped_fields(fields: Mapping[str, object], types: FieldTypes) -> dict[str, object]:
-    """Return the fields with the declared ones as JSON by their types; others, tools and calls are unchanged.
-
-    Raises ``ValueError`` for a declared field without a JSON form.
-    """
-    return {
-        name: types[name].dump(value) if name in types and types[name].role == "value" else value
-        for name, value in fields.items()
-    }
 
 
 def dumped_example(example: Example, types: FieldTypes) -> JsonObject:

@@ -9,7 +9,7 @@ from sigwire.modules.module import Module
 from sigwire.signatures.fields import FieldSpec
 from sigwire.signatures.signature import SignatureMeta
 
-__all__ = ["NO_TYPES", "FieldTypes", "types_of"]
+__all__ = ["NO_TYPES", "FieldTypes", "dumped_fields", "types_of"]
 
 FieldTypes: TypeAlias = Mapping[str, FieldSpec]
 """The declared fields of a program, by name."""
@@ -35,3 +35,14 @@ def types_of(program: object) -> FieldTypes:
     found = {spec.name: spec for spec in specs}
     unclear = {spec.name for spec in specs if spec.annotation != found[spec.name].annotation}
     return {name: spec for name, spec in found.items() if name not in unclear}
+
+
+def dumped_fields(fields: Mapping[str, object], types: FieldTypes) -> dict[str, object]:
+    """Return the fields with the declared ones as JSON by their types; others, tools and calls are unchanged.
+
+    Raises ``ValueError`` for a declared field without a JSON form.
+    """
+    return {
+        name: types[name].dump(value) if name in types and types[name].role == "value" else value
+        for name, value in fields.items()
+    }

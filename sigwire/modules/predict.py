@@ -195,7 +195,7 @@ class Predict(ReadingCalls[P, S], Predictor):
         plan = self.plan_for(signature, lm, values, options)
         demos: Any = specials.get("demos", self.demos)
         if self.nearest is not None and "demos" not in specials:
-            demos = self.nearest.choose(demos, inputs)
+            demos = self.nearest.choose(demos, inputs, signature.spec)
         overlay = self._overlay(plan, inputs) if self.tool_texts else None
         facts = {"signature": signature, "inputs": inputs, "demos": demos}
         request = watched_value(

@@ -13,9 +13,9 @@ from sigwire.core.record import FieldValue, is_same
 from sigwire.errors import InputError
 from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.examples import split_fields
-from sigwire.evaluate.plain import dumped_fields, plain_fields, written_fields
+from sigwire.evaluate.plain import plain_fields, written_fields
 from sigwire.evaluate.records import ExampleRecord, utc_now
-from sigwire.modules.field_types import NO_TYPES, FieldTypes, types_of
+from sigwire.modules.field_types import NO_TYPES, FieldTypes, dumped_fields, types_of
 
 __all__ = ["as_example", "example_of", "is_record_of", "record_of", "row_of"]
 

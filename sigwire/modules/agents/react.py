@@ -367,7 +367,7 @@ class ReAct(ReadsInputs, Generic[P, S]):
                 raise state.stopped_error(names, end, f"and could not be extracted: {error}") from error
         state.add_prediction(prediction, "extract")
         outputs = dict(prediction.__dict__)
-        state.add_outputs({name: value for name, value in outputs.items() if name in names})
+        state.add_outputs({name: value for name, value in outputs.items() if name in names}, self._signatures.task.spec)
         return outputs
 
     def _run_without_tools(self, state: RunState) -> Steps[Prediction]:

@@ -28,7 +28,7 @@ def start_run(
     Without inputs the run continues the task of the earlier one.
     """
     history = conversation.answer_open_calls(History.read(before)) if before is not None else History()
-    history = conversation.without_outputs(history, signatures.outputs)
+    history = conversation.without_outputs(history, signatures.task.spec)
     if not inputs and len(history):
         inputs = conversation.latest_inputs(history, [field.name for field in signatures.task.spec.inputs])
     else:
