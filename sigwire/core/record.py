@@ -9,7 +9,7 @@ over the field of its name.
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, TypeVar, cast
 
@@ -17,12 +17,12 @@ from sigwire.core.foreign_names import HIDDEN
 from sigwire.show.card import HasLine
 
 if TYPE_CHECKING:
-    from sigwire.core.json import JsonObject
+    from sigwire.core.json import JsonObject, JsonValue
     from sigwire.core.response import Attempt, Choice, Repair, Response, Usage
 
 __all__ = [
-    "DeclaresFields", "FieldValue", "FieldValues", "Meta", "Record", "is_same", "keep_values", "list_fields", "new_record",
-    "plain_of", "to_plain",
+    "DeclaresFields", "FieldValue", "FieldValues", "Meta", "Record", "dump_fields", "is_same", "keep_values", "list_fields",
+    "new_record", "plain_of", "to_plain",
 ]  # fmt: skip
 
 FieldValue: TypeAlias = Any
@@ -255,8 +255,22 @@ _SCALARS = (str, int, float, bool, type(None))
 
 
 def plain_of(fields: FieldValues) -> JsonObject:
-    """Return fields without a signature as JSON data, each by ``to_plain``."""
-    return {name: to_plain(value) for name, value in fields.items()}
+    """Return fields without a signature as JSON data, each by ``to_plain``; see ``dump_fields`` for the error."""
+    return dump_fields(fields, lambda name, value: to_plain(value))
+
+
+def dump_fields(fields: FieldValues, dump: Callable[[str, object], JsonValue]) -> JsonObject:
+    """Return fields as JSON. Raises ``ValueError`` with the name of a field whose value has no JSON form."""
+    plain: JsonObject = {}
+    for name, value in fields.items():
+        try:
+            plain[name] = dump(name, value)
+        except (ValueError, TypeError) as error:
+            raise ValueError(
+                f"The field {name!r} holds what its type cannot write: {error} (writing it as JSON). Give the type a "
+                "serializer of pydantic, or hold plain values."
+            ) from error
+    return plain
 
 
 def to_plain(value: object) -> Any:

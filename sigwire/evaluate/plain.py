@@ -156,7 +156,7 @@ _WHY: Mapping[str, str] = {
 def typed_fields(fields: JsonObject, types: FieldTypes, forms: Mapping[str, Form] = NO_FORMS) -> dict[str, Any]:
     """Return the fields of a record, declared ones with their types; JSON that does not fit, and references, are unchanged.
 
-    ``forms``: see ``Written``. A field that cannot be read back is ``Unreadable``; one that nothing declares is JSON data.
+    ``forms``: see ``Written``. A field that cannot be read back is ``Unreadable``; one that has no declared type is JSON data.
 
     >>> import datetime
     >>> from sigwire.signatures.signature import Signature
@@ -168,7 +168,7 @@ def typed_fields(fields: JsonObject, types: FieldTypes, forms: Mapping[str, Form
 
 
 def _typed(name: str, value: JsonValue, spec: FieldSpec | None, form: Form | None) -> Any:
-    if form == "text" or (form == "json" and spec is not None):
+    if form == "text" or (form == "json" and spec is not None and not spec.is_untyped):
         return Unreadable(name, value, _WHY[form])
     return value if spec is None or form == "data" else spec.restore(value, plain_value)
 

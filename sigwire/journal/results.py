@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from sigwire.core.example import Prediction
-from sigwire.core.json import JsonObject
-from sigwire.core.record import to_plain
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.record import is_same, to_plain
 from sigwire.errors import InputError, StateError
+from sigwire.signatures.fields import SignatureSpec
 
 __all__ = ["dump_inputs", "dump_result", "load_inputs", "load_result"]
 
@@ -19,11 +20,13 @@ def dump_inputs(inputs: Mapping[str, object], program: object = None) -> JsonObj
     Raises ``InputError`` for an input without a JSON form.
     """
     signature: Any = getattr(program, "signature", None)
-    known: Mapping[str, Any] = {} if signature is None else signature.spec.by_name
+    spec: SignatureSpec = _NO_FIELDS if signature is None else signature.spec
     plain: JsonObject = {}
     for name, value in inputs.items():
         try:
-            plain[name] = known[name].dump(value) if name in known else to_plain(value)
+            plain[name] = spec.dump({name: value})[name]
+            if not _reads_back(spec, name, value, plain[name]):
+                raise ValueError(f"its type writes {value!r:.60} as the JSON of another value.")
         except (ValueError, RecursionError) as error:
             raise InputError(
                 f"The input {name!r} cannot be recorded: {error} (starting the run). Pass data, and make clients and models "
@@ -32,10 +35,29 @@ def dump_inputs(inputs: Mapping[str, object], program: object = None) -> JsonObj
     return plain
 
 
+def _reads_back(spec: SignatureSpec, name: str, value: object, plain: JsonValue) -> bool:
+    """Return True if the JSON of an input is read as the input, or is the input."""
+    field = spec.by_name.get(name)
+    if field is None or field.role == "tools" or field.is_untyped or is_same(value, plain):
+        return True
+    return is_same(_loaded(spec, name, plain), value)
+
+
 def load_inputs(program: object, plain: JsonObject) -> dict[str, Any]:
-    """Return recorded inputs with the types that the signature of the program declares."""
+    """Return recorded inputs with the types that the signature of the program declares; JSON that does not fit is unchanged."""
     signature: Any = getattr(program, "signature", None)
-    return dict(plain) if signature is None else signature.spec.load(plain)
+    spec: SignatureSpec = _NO_FIELDS if signature is None else signature.spec
+    return {name: _loaded(spec, name, value) for name, value in plain.items()}
+
+
+def _loaded(spec: SignatureSpec, name: str, plain: JsonValue) -> Any:
+    try:
+        return spec.load({name: plain})[name]
+    except Exception:  # a validator of the user may raise anything
+        return plain
+
+
+_NO_FIELDS = SignatureSpec("", "", ())
 
 
 def dump_result(program: object, value: object) -> JsonObject | None:

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from sigwire.core.foreign_names import DIRECTION_KEY
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.record import FieldValue, FieldValues, is_same, to_plain
+from sigwire.core.record import FieldValue, FieldValues, dump_fields, is_same, to_plain
 from sigwire.core.typed_dict import TypeExpression
 from sigwire.errors import FieldDefinitionError, SignatureError
-from sigwire.signatures.annotations import allows_none
+from sigwire.signatures.annotations import allows_none, is_untyped
 from sigwire.signatures.declarations import UNSET, Unset, declare, direction_of, extra_of, redeclare
 from sigwire.signatures.json_form import JsonForm
 from sigwire.signatures.roles import Direction, Role, role_of, validated_as
@@ -147,6 +147,11 @@ class FieldSpec:
             return made if is_same(again if write is None else write(again), plain) else plain
         except Exception:  # a validator of the user may raise anything
             return plain
+
+    @property
+    def is_untyped(self) -> bool:
+        """Whether a part of the type is untyped: its values are JSON data outside of the program that made them."""
+        return is_untyped(self.annotation)
 
     def reads_back(self, value: object, plain: JsonValue) -> bool:
         """Return True if ``load`` makes an equal value of ``plain``, the JSON of a value."""
@@ -344,18 +349,18 @@ class SignatureSpec:
 
         Raises ``ValueError`` with the name of a field whose value has no JSON form.
         """
-        known, plain = self.by_name, dict[str, JsonValue]()
-        for name, value in fields.items():
-            try:
-                if isinstance(value, History):
-                    value = self.plain_history(value)
-                plain[name] = known[name].dump(value) if name in known else to_plain(value)
-            except (ValueError, TypeError) as error:
-                raise ValueError(f"the field {name!r}: {error}") from error
-        return plain
+        return dump_fields(fields, self._dumped)
+
+    def _dumped(self, name: str, value: object) -> JsonValue:
+        if isinstance(value, History):
+            value = self.plain_history(value)
+        spec = self.by_name.get(name)
+        return cast(JsonValue, to_plain(value)) if spec is None else spec.dump(value)
 
     def load(self, fields: FieldValues) -> dict[str, FieldValue]:
         """Decode JSON values to the declared types; values of other names are unchanged.
+
+        Raises ``ValueError`` with the name of a field whose value does not fit.
 
         >>> from sigwire.signatures.signature import Signature
         >>> Signature("a -> when: datetime.date", custom_types={"datetime": __import__("datetime")}).spec.load(
@@ -367,7 +372,13 @@ class SignatureSpec:
         return {name: self._loaded(known[name], value) if name in known else value for name, value in fields.items()}
 
     def _loaded(self, spec: FieldSpec, value: FieldValue) -> FieldValue:
-        made = value if value is None else spec.load(value)
+        try:
+            made = value if value is None else spec.load(value)
+        except (ValueError, TypeError) as error:
+            raise ValueError(
+                f"The field {spec.name!r} cannot be read from {value!r:.60}: {error} (reading JSON). Read it with the "
+                "signature that it was written with."
+            ) from error
         return self.typed_history(made) if isinstance(made, History) else made
 
     def restore(self, fields: FieldValues) -> dict[str, FieldValue]:

@@ -55,7 +55,7 @@ class JsonForm:
         options: dict[str, Any] = {"mode": "json", "by_alias": self.by_alias}
         try:
             plain: JsonValue = self.adapter.dump_python(value, warnings="error", **options)
-        except (PydanticSerializationError, UnicodeError) as error:
+        except (PydanticSerializationError, UnicodeError, TypeError) as error:
             if self._is_of_the_type(value):
                 raise ValueError(f"{type(value).__name__} has no JSON form: {error}") from error
             plain = to_plain(value)

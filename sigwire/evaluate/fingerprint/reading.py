@@ -25,6 +25,7 @@ from pathlib import Path, PurePath
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any, cast
 from uuid import UUID
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from pydantic import BaseModel
 
@@ -371,6 +372,7 @@ _KINDS: Sequence[tuple[Any, Callable[[PartReader, Any, str, int], object]]] = (
     (Enum, _read_enum),
     (type, lambda reader, value, place, depth: _class_token(reader, value)),
     (ModuleType, lambda reader, value, place, depth: value.__name__),
+    ((WeakKeyDictionary, WeakValueDictionary), lambda reader, value, place, depth: "a cache"),  # changes while it is read
     (Mapping, PartReader._mapping),  # pyright: ignore[reportPrivateUsage]
     ((set, frozenset), _read_set),
     ((list, tuple), PartReader._items),  # pyright: ignore[reportPrivateUsage]

@@ -199,7 +199,7 @@ def _drawn(job: Job, rows: RowsLike, repeat: int) -> Iterator[Row]:
     for index, given in enumerate(rows):
         example = Example(id=_id(given, index)).with_inputs() if has_ids else as_example(given, f"Row {index}")
         has_id = "id" in example
-        own = str(example["id"]) if has_id else content_digest(example)[:10]
+        own = str(example["id"]) if has_id else content_digest(example, types)[:10]
         size = len(seen)
         seen.add(digest_of({"id": own, "repeat": 1}))
         if len(seen) == size:

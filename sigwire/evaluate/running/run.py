@@ -82,7 +82,8 @@ class EvaluationRun(RowsCaller):
         self._program, self._options, self._plan = program, options, plan
         check_program(program)
         self._examples = check_devset(options.devset, program)
-        self._ids = example_ids(self._examples)
+        self._types = types_of(program)
+        self._ids = example_ids(self._examples, self._types)
         self._total = len(self._examples) * options.repeat
         self._lock = threading.Lock()
         self._scope = CancelScope()
@@ -91,7 +92,6 @@ class EvaluationRun(RowsCaller):
         self._has_printed = False
         self._started = time.monotonic()
         self._log = RunLog(_log_path(program, options), self._make_header(), options.resume)
-        self._types = types_of(program)
         self._log.take(self._ids, self._examples, options.repeat, self._types)
         mode = options.progress if options.display_progress in (None, True) else False
         self._reporter = progress_reporter(mode, self._total, plan.name)
