@@ -17,7 +17,7 @@ from sigwire.core.foreign_names import HIDDEN
 from sigwire.show.card import HasLine
 
 if TYPE_CHECKING:
-    from sigwire.core.json import JsonObject, JsonValue
+    from sigwire.core.json import JsonObject
     from sigwire.core.response import Attempt, Choice, Repair, Response, Usage
 
 __all__ = [
@@ -240,15 +240,27 @@ def _hash(value: object) -> int:
 
 
 def is_same(one: object, other: object) -> bool:
-    """Return True for equal values; NaN equals NaN. A comparison that raises is False.
+    """Return True for equal values. NaN equals NaN, also inside of others; a comparison that raises is False.
 
     >>> is_same([float("nan")], [float("nan")]), is_same((1,), [1])
     (True, False)
     """
     try:
-        return bool(one == other) or ("nan" in (text := repr(one)) and text == repr(other))
+        return bool(one == other) or _is_same_inside(one, other)
     except Exception:  # a class of the user may raise anything
         return False
+
+
+def _is_same_inside(one: Any, other: Any) -> bool:
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, float):
+        return one != one and other != other
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(other) and all(map(is_same, one, other))
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(is_same(one[key], other[key]) for key in one)
+    return bool(fields := getattr(one, "__dict__", None)) and is_same(fields, other.__dict__)
 
 
 _SCALARS = (str, int, float, bool, type(None))
@@ -259,9 +271,9 @@ def plain_of(fields: FieldValues) -> JsonObject:
     return dump_fields(fields, lambda name, value: to_plain(value))
 
 
-def dump_fields(fields: FieldValues, dump: Callable[[str, object], JsonValue]) -> JsonObject:
-    """Return fields as JSON. Raises ``ValueError`` with the name of a field whose value has no JSON form."""
-    plain: JsonObject = {}
+def dump_fields(fields: FieldValues, dump: Callable[[str, object], Any]) -> dict[str, Any]:
+    """Return fields as ``dump`` writes each. Raises ``ValueError`` with the name of a field whose value has no JSON form."""
+    plain: dict[str, Any] = {}
     for name, value in fields.items():
         try:
             plain[name] = dump(name, value)

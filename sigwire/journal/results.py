@@ -65,7 +65,7 @@ def dump_result(program: object, value: object) -> JsonObject | None:
     try:
         data: JsonObject
         data = {"prediction": value.to_json()} if isinstance(value, Prediction) else {"value": to_plain(value)}
-        return data if load_result(program, data) == value else None
+        return data if is_same(load_result(program, data), value) else None
     except (ValueError, TypeError, RecursionError):
         return None
 

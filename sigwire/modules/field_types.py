@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TypeAlias
 
+from sigwire.core.record import dump_fields
 from sigwire.modules.module import Module
 from sigwire.signatures.fields import FieldSpec
 from sigwire.signatures.signature import SignatureMeta
@@ -42,7 +43,6 @@ def dumped_fields(fields: Mapping[str, object], types: FieldTypes) -> dict[str, 
 
     Raises ``ValueError`` for a declared field without a JSON form.
     """
-    return {
-        name: types[name].dump(value) if name in types and types[name].role == "value" else value
-        for name, value in fields.items()
-    }
+    return dump_fields(
+        fields, lambda name, value: types[name].dump(value) if name in types and types[name].role == "value" else value
+    )

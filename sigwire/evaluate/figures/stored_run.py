@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from sigwire.errors import ConfigurationError
 from sigwire.evaluate.figures.scored_run import ScoredRun
 from sigwire.evaluate.plain import typed_fields
 from sigwire.evaluate.records import ExampleRecord, RecordFile, last_run
+from sigwire.modules.agents.run import load_run_fields
 from sigwire.modules.field_types import FieldTypes, types_of
 
 __all__ = ["load_run", "stored_prediction"]
@@ -60,5 +62,11 @@ def load_run(path: str | os.PathLike[str], program: object = None) -> ScoredRun:
 
 
 def stored_prediction(record: ExampleRecord, types: FieldTypes) -> Prediction:
-    """Return the prediction of a record: declared outputs with their types, others as JSON data."""
-    return Prediction(typed_fields(record.cell.outputs or {}, types, record.cell.forms))
+    """Return the prediction of a record: declared outputs and the run of an agent with their types, others as JSON data."""
+    fields = typed_fields(record.cell.outputs or {}, types, record.cell.forms)
+    if types:
+        with suppress(LookupError, ValueError, TypeError, AttributeError):  # not of an agent
+            run = dict(fields)
+            load_run_fields(run, types)
+            fields = run
+    return Prediction(fields)

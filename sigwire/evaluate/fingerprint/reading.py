@@ -372,7 +372,10 @@ _KINDS: Sequence[tuple[Any, Callable[[PartReader, Any, str, int], object]]] = (
     (Enum, _read_enum),
     (type, lambda reader, value, place, depth: _class_token(reader, value)),
     (ModuleType, lambda reader, value, place, depth: value.__name__),
-    ((WeakKeyDictionary, WeakValueDictionary), lambda reader, value, place, depth: "a cache"),  # changes while it is read
+    (
+        (WeakKeyDictionary, WeakValueDictionary),
+        lambda reader, value, place, depth: "a cache",
+    ),  # changes while it is read
     (Mapping, PartReader._mapping),  # pyright: ignore[reportPrivateUsage]
     ((set, frozenset), _read_set),
     ((list, tuple), PartReader._items),  # pyright: ignore[reportPrivateUsage]
