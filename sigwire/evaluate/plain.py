@@ -19,7 +19,8 @@ from sigwire.core.tools.tool import Tool
 from sigwire.errors import InputError
 from sigwire.modules.field_types import NO_TYPES, FieldTypes, dumped_fields
 from sigwire.signatures.annotations import contains
-from sigwire.signatures.fields import FieldSpec
+from sigwire.signatures.fields import FieldSpec, plain_history, typed_history
+from sigwire.signatures.types.history import History
 from sigwire.signatures.types.media import Audio, File, Image
 
 __all__ = [
@@ -56,18 +57,19 @@ def written_fields(fields: Mapping[str, object], types: FieldTypes = NO_TYPES) -
     plain: JsonObject = {}
     forms: dict[str, Form] = {}
     for name, value in fields.items():
-        spec = types.get(name)
-        plain[name], form = _written(value, spec)
+        plain[name], form = _written(value, types.get(name), types)
         if form is not None:
             forms[name] = form
     return Written(plain, forms)
 
 
-def _written(value: object, spec: FieldSpec | None) -> tuple[JsonValue, Form | None]:
+def _written(value: object, spec: FieldSpec | None, types: FieldTypes) -> tuple[JsonValue, Form | None]:
     if value is None or (type(value) is str and (spec is None or spec.annotation is str)):
         return cast(JsonValue, value), None
-    dumped = value if spec is None else _by_type(value, spec)
+    dumped = _by_type(value, spec, types)
     plain = plain_value(dumped)
+    if isinstance(value, History):
+        return plain, "text" if dumped is value else None
     if spec is not None and (spec.role == "tools" or spec.reads_back(value, plain)):
         return plain, None
     if is_same(value, plain):
@@ -90,16 +92,20 @@ def plain_fields(fields: Mapping[str, object], types: FieldTypes = NO_TYPES) -> 
     {'answer': '4', 'sure': 'nan', 'tags': ['a', '<object>']}
     """
     return {
-        name: value if type(value) is str else plain_value(_by_type(value, types[name]) if name in types else value)
+        name: value if type(value) is str else plain_value(_by_type(value, types.get(name), types))
         for name, value in fields.items()
     }
 
 
-def _by_type(value: object, spec: FieldSpec) -> object:
-    """Return the JSON of a value by its declared type; media, tools and values of no JSON form as they are."""
-    if type(value) in _SCALARS or spec.role != "value" or contains(spec.annotation, *_MEDIA):
-        return value
+def _by_type(value: object, spec: FieldSpec | None, types: FieldTypes) -> object:
+    """Return the JSON of a value by its declared type, of a history by those in ``types``; other values as they are: media,
+    tools, and values of no JSON form.
+    """
     try:
+        if isinstance(value, History):
+            return plain_history(value, types).to_json()
+        if type(value) in _SCALARS or spec is None or spec.role != "value" or contains(spec.annotation, *_MEDIA):
+            return value
         return spec.dump(value)
     except (ValueError, TypeError):
         return value
@@ -164,13 +170,17 @@ def typed_fields(fields: JsonObject, types: FieldTypes, forms: Mapping[str, Form
     >>> typed_fields({"when": "2026-01-02", "id": 7}, types)
     {'when': datetime.date(2026, 1, 2), 'id': 7}
     """
-    return {name: _typed(name, value, types.get(name), forms.get(name)) for name, value in fields.items()}
+    return {name: _typed(name, value, types, forms.get(name)) for name, value in fields.items()}
 
 
-def _typed(name: str, value: JsonValue, spec: FieldSpec | None, form: Form | None) -> Any:
+def _typed(name: str, value: JsonValue, types: FieldTypes, form: Form | None) -> Any:
+    spec = types.get(name)
     if form == "text" or (form == "json" and spec is not None and not spec.is_untyped):
         return Unreadable(name, value, _WHY[form])
-    return value if spec is None or form == "data" else spec.restore(value, plain_value)
+    if spec is None or form == "data":
+        return value
+    made = spec.restore(value, plain_value)
+    return typed_history(made, types) if isinstance(made, History) else made
 
 
 def dumped_example(example: Example, types: FieldTypes) -> JsonObject:

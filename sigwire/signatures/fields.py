@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FieldSpec", "SignatureSpec", "check_roles", "compile_bare", "compile_field", "fields_of", "infer_prefix",
-    "list_names", "make_spec", "recompile", "replace_fields",
+    "list_names", "make_spec", "plain_history", "recompile", "replace_fields", "restored", "typed_history",
 ]  # fmt: skip
 
 
@@ -388,26 +388,38 @@ class SignatureSpec:
         >>> Signature("a -> score: float").spec.restore({"score": "high", "augmented": True})
         {'score': 'high', 'augmented': True}
         """
-        known = self.by_name
-        found = {name: known[name].restore(value) if name in known else value for name, value in fields.items()}
-        return {
-            name: self.typed_history(value) if isinstance(value, History) else value for name, value in found.items()
-        }
+        return restored(fields, self.by_name)
 
     def plain_history(self, history: History) -> History:
         """Return a history with the values of declared fields as JSON by their types; ``typed_history`` decodes them."""
-        return changed_turns(history, self._plain_turn)
+        return plain_history(history, self.by_name)
 
     def typed_history(self, history: History) -> History:
         """Return a history with the JSON values of declared fields by their types."""
-        return changed_turns(history, self.restore)
+        return typed_history(history, self.by_name)
 
-    def _plain_turn(self, turn: FieldValues) -> dict[str, FieldValue]:
-        known = self.by_name
+
+def restored(fields: FieldValues, known: Mapping[str, FieldSpec]) -> dict[str, FieldValue]:
+    """Decode what ``FieldSpec.dump`` wrote of the fields in ``known``; see ``FieldSpec.restore``. Others are unchanged."""
+    found = {name: known[name].restore(value) if name in known else value for name, value in fields.items()}  # type: ignore[arg-type]
+    return {name: typed_history(value, known) if isinstance(value, History) else value for name, value in found.items()}
+
+
+def plain_history(history: History, known: Mapping[str, FieldSpec]) -> History:
+    """Return a history with the values of the fields in ``known`` as JSON by their types; ``typed_history`` decodes them."""
+
+    def plain(turn: FieldValues) -> dict[str, FieldValue]:
         return {
             name: known[name].dump(value) if name in known and known[name].role == "value" else value
             for name, value in turn.items()
         }
+
+    return changed_turns(history, plain)
+
+
+def typed_history(history: History, known: Mapping[str, FieldSpec]) -> History:
+    """Return a history with the JSON values of the fields in ``known`` by their types."""
+    return changed_turns(history, lambda turn: restored(turn, known))
 
 
 def check_roles(signature: str, fields: Iterable[FieldSpec]) -> None:

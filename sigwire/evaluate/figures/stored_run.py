@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from sigwire.core.example import Example, Prediction
+from sigwire.core.json import JsonObject
 from sigwire.errors import ConfigurationError
 from sigwire.evaluate.figures.scored_run import ScoredRun
 from sigwire.evaluate.plain import typed_fields
@@ -63,10 +63,16 @@ def load_run(path: str | os.PathLike[str], program: object = None) -> ScoredRun:
 
 def stored_prediction(record: ExampleRecord, types: FieldTypes) -> Prediction:
     """Return the prediction of a record: declared outputs and the run of an agent with their types, others as JSON data."""
-    fields = typed_fields(record.cell.outputs or {}, types, record.cell.forms)
-    if types:
-        with suppress(LookupError, ValueError, TypeError, AttributeError):  # not of an agent
-            run = dict(fields)
-            load_run_fields(run, types)
-            fields = run
-    return Prediction(fields)
+    outputs = record.cell.outputs or {}
+    fields = typed_fields(outputs, types, record.cell.forms)
+    return Prediction({**fields, **_run_fields(outputs, types)} if types else fields)
+
+
+def _run_fields(outputs: JsonObject, types: FieldTypes) -> dict[str, Any]:
+    """Return the fields of the run of an agent, decoded; nothing for other programs."""
+    run: dict[str, Any] = dict(outputs)
+    try:
+        load_run_fields(run, types)
+    except (LookupError, ValueError, TypeError, AttributeError):
+        return {}
+    return {name: value for name, value in run.items() if value is not outputs[name]}

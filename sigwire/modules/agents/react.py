@@ -235,7 +235,7 @@ class ReAct(ReadsInputs, Generic[P, S]):
     def load_result(self, data: FieldValues) -> Prediction:
         """Decode the JSON of a result of this agent (``prediction.to_json()``), the run included."""
         prediction = Prediction.from_json(data, signature=self.signature)
-        load_run_fields(prediction.__dict__, self._output_names)
+        load_run_fields(prediction.__dict__, self.signature.spec.by_name)
         return prediction
 
     if TYPE_CHECKING:
