@@ -93,7 +93,9 @@ def _packed(place: str, value: object, texts: dict[str, bytes]) -> bytes:
     try:
         return pack({"result": to_plain(value)}, texts.__setitem__)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"The result for {place} has no JSON form: {error} (forking a run). Pass JSON values.") from error
+        raise InputError(
+            f"The result for {place} has no JSON form: {error} (forking a run). Pass JSON values."
+        ) from error
 
 
 def _place_of(run: str, rows: Iterable[EffectRow], at: object) -> str:

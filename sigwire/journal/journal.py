@@ -16,15 +16,15 @@ from sigwire.core.narrow import is_mapping
 from sigwire.core.record import to_plain
 from sigwire.effects.performing import performing
 from sigwire.errors import ConfigurationError, InputError
-from sigwire.journal.errors import RunIsLive
+from sigwire.journal.errors import PendingCall, RunIsLive
 from sigwire.journal.forking import Fork, first_run, fork_of, next_name, plan_fork, with_fork
 from sigwire.journal.lock import RunLock
 from sigwire.journal.packing import pack, reading, unpack
-from sigwire.journal.records import RunHead, RunInfo, StoredEffect
+from sigwire.journal.records import EffectRow, RunHead, RunInfo, StoredEffect
 from sigwire.journal.results import dump_inputs, load_inputs
 from sigwire.journal.session import OnChange, Redact, Session, pending_calls, read_key
 from sigwire.journal.store import Store
-from sigwire.journal.verdicts import read_verdict
+from sigwire.journal.verdicts import read_checked_verdict
 from sigwire.keywords import ChecksKeywords
 
 __all__ = ["Decision", "Journal", "JournaledProgram"]
@@ -130,20 +130,28 @@ class Journal(ChecksKeywords):
             raise InputError(f"decisions are a dict of call ids, not {type(decisions).__name__} (deciding).")
         lock = RunLock.acquire(self._locks, run)
         try:
-            found = pending_calls(self._store, self._store.rows(run))
-            pending = {call.id for row, call in found if row.decision is None}
-            kinds = {call.id: call.kind for _, call in found}
-            if wrong := sorted((pending - decisions.keys()) | (decisions.keys() - kinds.keys())):
+            found = {call.id: (row, call) for row, call in pending_calls(self._store, self._store.rows(run))}
+            pending = {id for id, (row, _) in found.items() if row.decision is None}
+            if wrong := sorted((pending - decisions.keys()) | (decisions.keys() - found.keys())):
                 raise InputError(
                     f"The run {run!r} needs one decision for each pending call ({', '.join(sorted(pending)) or 'none'}); "
                     f"missing or unknown: {', '.join(wrong)}."
                 )
             texts: dict[str, bytes] = {}
-            pack_decision = {"approval": _packed_verdict, "crash": _packed}
-            packed = {place: pack_decision[kinds[place]](place, each, texts) for place, each in decisions.items()}
+            for id, decision in decisions.items():
+                self._check_decision(*found[id], decision)
+            packed = {id: pack(cast(JsonValue, to_plain(each)), texts.__setitem__) for id, each in decisions.items()}
             self._store.decide(run, packed, texts)
         finally:
             lock.release()
+
+    def _check_decision(self, row: EffectRow, call: PendingCall, decision: Decision) -> None:
+        """Raise ``InputError`` unless a decision fits its call: one for approval also by the tool's schema, if it edits."""
+        if call.kind == "crash":
+            _check_crash(call.id, decision)
+        else:
+            asked: Mapping[str, Any] = {} if row.value is None else self._object(row.value)
+            read_checked_verdict(call.id, decision, call.name, asked.get("parameters"))
 
     def fork(
         self, run: str, at: int | str, name: str | None = None, results: Mapping[str, object] | None = None
@@ -181,7 +189,9 @@ class Journal(ChecksKeywords):
             header = self._object(head.header)
             fork = Fork(run, first_run(run, fork_of(header)), place)
             now, packed = time.time(), pack(with_fork(header, fork), texts.__setitem__)
-            new = replace(head, run=forked, state="running", header=packed, result=None, error=None, started=now, updated=now)
+            new = replace(
+                head, run=forked, state="running", header=packed, result=None, error=None, started=now, updated=now
+            )
             if not self._store.fork(run, new, rows, texts):
                 raise InputError(f"The journal has a run {forked!r} already (forking {run!r}). Give another name.")
             return forked
@@ -279,12 +289,7 @@ def _checked_name(run: object) -> str:
     return run
 
 
-def _packed_verdict(place: str, decision: Decision, texts: dict[str, bytes]) -> bytes:
-    read_verdict(place, decision)
-    return pack(cast(JsonValue, to_plain(decision)), texts.__setitem__)
-
-
-def _packed(place: str, decision: Decision, texts: dict[str, bytes]) -> bytes:
+def _check_crash(place: str, decision: Decision) -> None:
     given: Mapping[str, object] = decision if is_mapping(decision) else {}
     is_known = (
         decision == "rerun"
@@ -292,8 +297,8 @@ def _packed(place: str, decision: Decision, texts: dict[str, bytes]) -> bytes:
         or (given.keys() == {"deny"} and isinstance(given["deny"], str))
     )
     with suppress(ValueError, RecursionError):  # a result without a JSON form
-        if is_known:
-            return pack(cast(JsonValue, to_plain(decision)), texts.__setitem__)
+        if is_known and to_plain(decision) is not None:
+            return
     raise InputError(
         f'A decision is "rerun", {{"result": JSON value}} or {{"deny": "why"}}, not {decision!r:.80} (deciding about {place}).'
     )

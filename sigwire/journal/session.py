@@ -19,7 +19,7 @@ from sigwire.core.lazy import version
 from sigwire.effects.loops import to_thread
 from sigwire.effects.performing import Frame, Recordable, current_frame, in_frame
 from sigwire.effects.steps import FunctionEffect, Steps
-from sigwire.errors import InputError, warn_user
+from sigwire.errors import InputError, StateError, warn_user
 from sigwire.journal.divergence import divergence
 from sigwire.journal.errors import ApprovalNeeded, JournalDivergence, PendingCall, ToolInterrupted
 from sigwire.journal.forking import KEPT, Fork, first_run, fork_of, next_name, with_fork
@@ -142,10 +142,21 @@ class Session:
     def _finish(self, value: object) -> None:
         if self._is_finished:
             return
+        if unused := self._unused_decisions():
+            raise StateError(
+                f"The decisions about {', '.join(unused)} were not used: the program did not make these calls again (ending "
+                f"the run {self._run!r}). Run the program that was suspended."
+            )
         result = dump_result(self._program, value)
         texts: dict[str, bytes] = {}
         packed = None if result is None else self._pack(result, texts)
         self._store.set_run(self._run, "done", None, packed, texts)
+
+    def _unused_decisions(self) -> list[str]:
+        """Return the places of decided calls that this run did not reach; a decision about a call settles those inside."""
+        decided = {place for place, row in self._rows.items() if row.decision is not None}
+        outer = [place for place in decided if not any(place.startswith(f"{other}/") for other in decided)]
+        return sorted(set(outer).difference(self._done))
 
     # --- effects ---
 
@@ -208,7 +219,9 @@ class Session:
         assert head is not None
         self._fork, texts = Fork(self._run, first_run(self._run, self._fork)), dict[str, bytes]()
         header = with_fork(unpack(head.header, self._store.text), self._fork)
-        forked = replace(head, run=run, state="running", header=pack(header, texts.__setitem__), result=None, error=None)
+        forked = replace(
+            head, run=run, state="running", header=pack(header, texts.__setitem__), result=None, error=None
+        )
         self._store.fork(self._run, forked, [row for place, row in self._rows.items() if place in done], texts)
         self._run, self._is_finished = run, False
         self._read_rows()
