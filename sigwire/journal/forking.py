@@ -1,7 +1,7 @@
 """Forks: a run that begins with the effects that another run had before a place.
 
 ``plan_fork`` decides which effects are kept and changes their rows: a kept row has no fingerprint, because it is given whatever
-model, text or tool asks at its place now. ``Fork`` says in the header of the new run where it comes from. No I/O.
+model, text or tool asks at its place now. The header of the new run has a ``Fork``, its origin. No I/O.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _AT_ONCE = ("part", "tool")  # effects of these names may run at the same time, 
 
 @dataclass(frozen=True, slots=True)
 class Fork(Value):
-    """Where a run comes from: the run ``of``, until the place ``at``; ``first`` is the run that is no fork.
+    """The origin of a run: the run ``of``, until the place ``at``; ``first`` is the run that is no fork.
 
     ``at`` is empty if the run was forked where the program had changed.
     """
@@ -133,18 +133,18 @@ def _is_kept(row: EffectRow, place: str, start: float) -> bool:
 
 
 def _is_before(place: str, other: str) -> bool | None:
-    """Return True if ``place`` is before ``other`` in the order of the program, ``None`` if the places do not say.
+    """Return True if ``place`` is before ``other`` in the order of the program, ``None`` if the places are in no order.
 
     >>> _is_before("A.0/turn.1/tool.0", "A.0/turn.2"), _is_before("A.0/turn.2/ask.0", "A.0/turn.2/tool.0")
     (True, None)
     """
     for one, two in zip_longest(place.split("/"), other.split("/")):
         if one != two:
-            return _numbers_say(one, two)
+            return _is_smaller(one, two)
     return None
 
 
-def _numbers_say(one: str | None, two: str | None) -> bool | None:
+def _is_smaller(one: str | None, two: str | None) -> bool | None:
     (name, _, number), (other_name, _, other) = (one or "").rpartition("."), (two or "").rpartition(".")
     if name != other_name or name in _AT_ONCE or not (number.isdecimal() and other.isdecimal()):
         return None

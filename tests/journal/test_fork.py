@@ -1,4 +1,4 @@
-"""Forks of recorded runs: what a fork keeps, what it asks for anew, and what is refused."""
+"""Forks of recorded runs: kept effects, new requests, refusals."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,12 @@ class Twice:
         self.agent.react.lm = FakeLM([ToolCall("o", "both", {}), SUBMIT])
 
 
+def ask_at_first() -> Callable[[Any], str]:
+    """Return the code of a tool that asks the agent when it runs for the first time."""
+    times = count()
+    return lambda inner: "nothing to pay" if next(times) else str(inner(q="x").a)
+
+
 def pay(cents: int) -> ToolCall:
     return ToolCall("p", "pay", {"cents": cents})
 
@@ -140,8 +147,7 @@ def test_both_runs_of_an_agent_wait_and_each_approval_pays_once(mode: str) -> No
 
 @pytest.mark.parametrize("mode", MODES)
 def test_decision_about_a_run_that_is_made_no_more_is_an_error(mode: str) -> None:
-    asks = [lambda inner: str(inner(q="x").a), lambda inner: "nothing to pay"]
-    twice = Twice([pay(5), submit("one")], lambda inner: asks.pop(0)(inner))
+    twice = Twice([pay(5), submit("one")], ask_at_first())
     error = suspended(twice.agent, mode)
     with pytest.raises(StateError, match=r"decisions about p were not used"):
         call_in(mode, twice.agent, "resume", error.state, {"o/p": "approve"})
@@ -149,8 +155,7 @@ def test_decision_about_a_run_that_is_made_no_more_is_an_error(mode: str) -> Non
 
 
 def test_journal_refuses_the_end_of_a_run_that_did_not_use_a_decision(tmp_path: Path) -> None:
-    asks = [lambda inner: str(inner(q="x").a), lambda inner: "nothing to pay"]
-    twice = Twice([pay(5), submit("one")], lambda inner: asks.pop(0)(inner))
+    twice = Twice([pay(5), submit("one")], ask_at_first())
     with Journal(tmp_path / "runs.sqlite3") as journal:
         with pytest.raises(ApprovalNeeded) as raised:
             journal.run(twice.agent, "r", q="x")
