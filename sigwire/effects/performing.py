@@ -126,7 +126,7 @@ def performed(effect: Recordable[T], place: Frame | None = None) -> Effect[T]:
     return effect if frame is None else _Performed(effect, place or frame.child(effect.kind))
 
 
-def passed_on(effect: Recordable[T], place: str, outer: Frame | None) -> Steps[T]:
+def passed_on(effect: Recordable[Any], place: str, outer: Frame | None) -> Steps[Any]:
     """Perform an effect as the frame around the performing one does, such as that of a cassette; without one by itself."""
     if outer is None:
         return (yield effect)

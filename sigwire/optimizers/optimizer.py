@@ -330,9 +330,10 @@ class Optimizer(Teleprompter, ChecksKeywords):
         def make(task: Task) -> Rule:
             return planned(task, rows, chosen.rule(task, given), chooses=self._chooses)
 
-        found = forecast(task, make, len(task.signatures))
+        reuses = self.search.get("reuse", True)
+        found = forecast(task, make, len(task.signatures), reuses)
         most = chosen._most(task)
-        return found if most is None else found.within(*most, 2 * len(rows.test), len(task.signatures))
+        return found if most is None else found.within(*most, 2 * len(rows.test), len(task.signatures), reuses)
 
     def _most(self, task: Task) -> tuple[int, int] | None:
         """Return the most runs and writing calls of a search, if more than luck decides them."""

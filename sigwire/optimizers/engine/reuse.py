@@ -1,6 +1,6 @@
 """Answers of models that a search has paid for: an equal question at an equal place of an equal run is asked once.
 
-Candidates differ in a few texts. What a program asks before the first changed text, it asks for each candidate again, word by word.
+Candidates differ in a few texts. What a program asks before the first changed text, it asks for each candidate again.
 A question is equal if the row, the repetition, the place in the program, the model and the request are. Repetitions have
 answers of their own, so the estimate of a candidate is as unbiased as with a request each. Tools always run; their results
 are in the requests. Nothing is saved: after a kill the journal of the search has the finished runs.
