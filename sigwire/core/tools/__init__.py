@@ -8,7 +8,6 @@ specs       tools given as dicts                            names          names
 mcp         tools of an MCP server                          langchain      tools of LangChain
 hooks       the hook around calls of tools                  foreign_media  media in results of MCP and LangChain
 properties  the schemas of a function's parameters      module_tool    a module as a tool
-invoking    the call of a handler, blocking or awaited
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ _BY_POSITION = (Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL)
 class FunctionArguments:
     """The arguments of a function: ``text`` is its docstring, ``schema`` is for the model, ``bind`` for the call.
 
-    ``types`` and ``descriptions`` override hints and docstring, ``name`` and ``text`` what the function says of itself. Raises
+    ``types`` and ``descriptions`` override hints and docstring, ``name`` and ``text`` its name and docstring. Raises
     ``ToolDefinitionError`` with the parameter that has no JSON Schema.
 
     >>> def area(width: float, height: float = 1.0) -> float:

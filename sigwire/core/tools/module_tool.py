@@ -52,9 +52,9 @@ def read_module(handler: UserFunction, module: ToolModule) -> ModuleTool:
     """Return name and arguments of the tool. Raises ``ToolDefinitionError`` if a model could not call the module.
 
     >>> from sigwire.modules.predict import Predict
-    >>> name, arguments = read_module(predict := Predict("text, style='plain' -> label, score: float"), predict)
+    >>> name, arguments = read_module(predict := Predict("text, n: int -> label, score: float"), predict)
     >>> name, arguments.text.description, list(arguments.schema()["properties"])
-    ('label_and_score', 'Use `text`, `style` to write `label`, `score`.', ['text', 'style'])
+    ('label_and_score', 'Use `text`, `n` to write `label`, `score`.', ['text', 'n'])
     """
     source: Any = module.tool_source()
     label = type(module).__name__
@@ -62,7 +62,7 @@ def read_module(handler: UserFunction, module: ToolModule) -> ModuleTool:
         return _signature_name(module, source.spec), _signature_arguments(handler, label, source.spec)
     if source is None:
         raise ToolDefinitionError(
-            f"{label} cannot be a tool: it has neither a signature nor forward (making a tool). Define forward in it, or pass "
+            f"{label} cannot be a tool: it has no signature and no forward (making a tool). Define forward in it, or pass "
             "a function that calls it."
         )
     return _snake_case(type(getattr(source, "__self__", module)).__name__), _forward_arguments(handler, label, source)

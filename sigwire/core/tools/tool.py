@@ -5,8 +5,9 @@ This file runs no tool on behalf of a model; only ``sigwire.modules.agents.toolb
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
+from inspect import isawaitable
 from operator import is_
 from types import MethodType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeGuard, cast, get_args
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeGuard, 
 from sigwire.core.json import JsonObject
 from sigwire.core.tools.calls import ToolCall, WebSearch
 from sigwire.core.tools.hooks import tool_call_hook
-from sigwire.effects.loops import EventLoop, block_on_result
+from sigwire.effects.loops import EventLoop, block_on_result, to_thread
 from sigwire.errors import ConfigurationError, InputError, ToolDefinitionError
 from sigwire.keywords import ChecksKeywords
 from sigwire.overriding import check_overrides
@@ -343,17 +344,34 @@ class Tool(ChecksKeywords, HasCard):
     def __call__(self, /, **arguments: object) -> Any:
         """Call the handler with validated arguments. Waits for an async handler."""
         with tool_call_hook(self, arguments) as end:
-            result = self._required_handler()(*(bound := self.bind(arguments)).args, **bound.kwargs)
-            end(result := block_on_result(result))
+            end(result := block_on_result(self.start(self.bind(arguments))))
         return result
 
     async def acall(self, /, **arguments: object) -> Any:
         """``tool(...)``, awaited. A blocking function runs in a thread."""
-        from sigwire.core.tools.invoking import call_awaited
-
         with tool_call_hook(self, arguments) as end:
-            end(result := await call_awaited(self._required_handler(), self.bind(arguments)))
+            bound = self.bind(arguments)
+            waiting = self.astart(bound)
+            result = await (to_thread(self.start, bound) if waiting is None else waiting)
+            end(result := await result if isawaitable(result) else result)
         return result
+
+    def start(self, bound: BoundArguments) -> Any:
+        """Call the handler with arguments of ``bind``; what it returns may be awaitable."""
+        return self._required_handler()(*bound.args, **bound.kwargs)
+
+    def astart(self, bound: BoundArguments) -> Awaitable[Any] | None:
+        """Start the handler and return what to await; ``None`` for a blocking function. A module is awaited by ``acall``."""
+        handler = self._required_handler()
+        if not self.is_async:
+            from sigwire.core.tools.inspection import in_partials
+            from sigwire.core.tools.module_tool import module_of
+
+            if (module := module_of(handler)) is None:
+                return None
+            handler = in_partials(handler, module.acall)
+        waiting: Awaitable[Any] = handler(*bound.args, **bound.kwargs)
+        return waiting
 
     def _required_handler(self) -> UserFunction:
         if self.handler is None:
@@ -423,7 +441,7 @@ class Tool(ChecksKeywords, HasCard):
 
 
 def _read(handler: UserFunction | None, name: str | None, is_described: bool) -> _Read:
-    """Return what a handler says of itself. ``is_described``: its arguments are given."""
+    """Return name, description and arguments of a handler. ``is_described``: the arguments are given."""
     from sigwire.core.tools.docstring import read_docstring
     from sigwire.core.tools.function import FunctionArguments
     from sigwire.core.tools.inspection import function_docstring, function_name

@@ -31,7 +31,6 @@ from sigwire.core.record import FieldValues
 from sigwire.core.response import LMWarning
 from sigwire.core.tools.calls import ToolCall, ToolResult, WebSearch
 from sigwire.core.tools.function import BoundArguments
-from sigwire.core.tools.invoking import awaited_call
 from sigwire.core.tools.tool import OnError, Tool, as_tool, check_limits, check_on_error
 from sigwire.effects.cancellation import CoroutineOf
 from sigwire.effects.loops import block_on, to_thread
@@ -181,7 +180,7 @@ class _Calls:
             problem = f"The provider runs {tool.name} itself; do not call it."
         else:
             try:
-                return _ToolRunEffect(self._box, call, tool, tool.handler, tool.bind(call.arguments), self._record)
+                return _ToolRunEffect(self._box, call, tool, tool.bind(call.arguments), self._record)
             except Exception as fault:  # the validators of users' types may raise anything
                 is_expected = isinstance(fault, ValueError) and str(fault)
                 problem, error = (str(fault), None) if is_expected else (short_message(fault), fault)
@@ -236,7 +235,7 @@ class _KnownRun:
 
 
 class _ToolRunEffect:
-    __slots__ = ("_bound", "_box", "_handler", "_record", "call", "on_crash", "tool")
+    __slots__ = ("_bound", "_box", "_record", "call", "on_crash", "tool")
 
     kind = "tool"
     is_known = False
@@ -247,12 +246,11 @@ class _ToolRunEffect:
         box: Toolbox,
         call: ToolCall,
         tool: Tool,
-        handler: ToolFunction,
         bound: BoundArguments,
         record: RunRecorder | None,
     ) -> None:
         self._box, self.call, self.tool, self._record = box, call, tool, record
-        self._handler, self._bound, self.on_crash = handler, bound, tool.on_crash
+        self._bound, self.on_crash = bound, tool.on_crash
 
     def run(self) -> ToolRun:
         started = perf_counter()
@@ -303,7 +301,7 @@ class _ToolRunEffect:
         return value, done
 
     async def _run_awaited(self, started: float) -> _Outcome:
-        waiting = awaited_call(self._handler, self._bound)
+        waiting = self.tool.astart(self._bound)
         running = self._run_in_thread(started) if waiting is None else self._await_value(waiting, started)
         return await self._in_limit(running, started)
 
@@ -318,7 +316,7 @@ class _ToolRunEffect:
 
     def _call_handler(self, started: float) -> tuple[Any, ToolRun | None]:
         """Call the handler and convert its value in its thread: large values take time, generators run the tool's code."""
-        value = self._handler(*self._bound.args, **self._bound.kwargs)
+        value = self.tool.start(self._bound)
         return value, None if _is_awaitable(value) else self._finished_run(value, started)
 
     async def _await_value(self, waiting: Awaitable[object], started: float) -> _Outcome:

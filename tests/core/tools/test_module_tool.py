@@ -165,7 +165,7 @@ def test_partial_binds_inputs_of_a_module() -> None:
     assert Tool(partial(expert, "why?"))(depth=3) == {"why?": 3}
 
 
-def test_options_replace_what_the_module_says() -> None:
+def test_options_replace_the_texts_of_the_module() -> None:
     given = {"type": "object", "properties": {"text": {"type": "string"}}}
     tool = Tool(Predict(LabelText), name="mark", description="Mark it.", timeout=2.0)
     assert (tool.name, tool.description, tool.timeout) == ("mark", "Mark it.", 2.0)
@@ -200,7 +200,7 @@ class Empty(Module):
 
 
 REFUSED: list[tuple[Any, str]] = [
-    (Empty(), "Empty cannot be a tool: it has neither a signature nor forward"),
+    (Empty(), "Empty cannot be a tool: it has no signature and no forward"),
     (MultiChainComparison("q -> answer"), "MultiChainComparison cannot be a tool"),
     (Closed(), r"Closed cannot be a tool: its forward takes \*\*kwargs only"),
     (Opaque(), r"'Opaque'.*'handle'.*Handle.*functools.partial\(\.\.\., handle="),
