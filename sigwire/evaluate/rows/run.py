@@ -164,8 +164,8 @@ class RowRun:
         """Run rows. ``options``: those of ``cell_steps``; ``budget`` and ``settings``: of these rows, not of what runs between.
 
         ``journal``: the folder of the rows that workers began and finished; those that a killed run left there are kept first.
-        After a first interrupt of a blocked caller no row starts, and those in flight have ten seconds to end; then the interrupt
-        is raised. Raises ``JobRefused`` if a worker refuses the job, and what ``caller.fail`` raises.
+        After a first interrupt of a blocked caller no row starts, and those in flight have ten seconds to end; it is raised then.
+        Raises ``JobRefused`` if a worker refuses the job, and what ``caller.fail`` raises.
         """
         self.end = RowsEnd()
         if self._executor is None:
