@@ -164,7 +164,7 @@ class RowRun:
         """Run rows. ``options``: those of ``cell_steps``; ``budget`` and ``settings``: of these rows, not of what runs between.
 
         ``journal``: the folder of the rows that workers began and finished; those that a killed run left there are kept first.
-        After a first interrupt of a blocked caller no row starts, and those in flight have ten seconds to end; it is raised then.
+        After a first interrupt of a blocked caller no row starts, and those in flight have ten seconds before it is raised.
         Raises ``JobRefused`` if a worker refuses the job, and what ``caller.fail`` raises.
         """
         self.end = RowsEnd()
