@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from sigwire import LM, Evaluate, Example, Predict, Prediction, load_records
+from sigwire import LM, Evaluate, Example, Predict, answer_exact_match, load_records
 from tests.patience import PATIENCE, wait_until
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
@@ -27,23 +27,29 @@ import sys
 url, path, how, imported = sys.argv[1:]
 if imported:
     __import__(imported)
-from sigwire import LM, Example, Predict
-from sigwire.evaluate.evaluation import Evaluate
-
-def exact(example, prediction, trace=None):
-    return bool(example.answer == prediction.answer)
+from sigwire import LM, Evaluate, Example, Predict, answer_exact_match
 
 devset = [Example(question=f"number {n}", answer=str(n)).with_inputs("question") for n in range(14)]
 program = Predict("question -> answer", lm=LM("openai/gpt-4o-mini", base_url=url, api_key="k", limit=False, num_retries=0))
-evaluate = Evaluate(devset=devset, metric=exact, log=path, num_threads=4, display_progress=False)
-if how == "blocking":
+evaluate = Evaluate(devset=devset, metric=answer_exact_match, log=path, num_threads=4, display_progress=False)
+if how in ("processes", "threads", "map_rows"):
+    from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+    from sigwire import Job, map_rows
+    pool = ThreadPoolExecutor(2) if how == "threads" else ProcessPoolExecutor(2)
+    if how == "map_rows":
+        job = Job.of(program, concurrency=2)
+        map_rows(job, [dict(question=f"number {n}") for n in range(14)], path, executor=pool, chunk=4)
+    else:
+        result = evaluate(program, executor=pool, num_threads=4 if how == "threads" else 2)
+elif how == "blocking":
     result = evaluate(program)
 elif how == "streamed":
     for event in evaluate.stream(program):
         result = getattr(event, "value", None)
 else:
     from sigwire import BootstrapFewShot
-    BootstrapFewShot(exact, max_bootstrapped_demos=14, num_threads=4, journal=path).compile(program, trainset=devset)
+    optimizer = BootstrapFewShot(answer_exact_match, max_bootstrapped_demos=14, num_threads=4, journal=path)
+    optimizer.compile(program, trainset=devset)
 print("complete", flush=True)
 """
 
@@ -102,7 +108,7 @@ def started(provider: SlowProvider, path: Path, how: str, imported: str = "") ->
     arguments = [provider.url, str(path), how, imported]
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+        start_new_session=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )  # fmt: skip
     try:
         yield process
@@ -111,19 +117,17 @@ def started(provider: SlowProvider, path: Path, how: str, imported: str = "") ->
         process.communicate()
 
 
-def exact(example: Example, prediction: Prediction, trace: object = None) -> bool:
-    return bool(example.answer == prediction.answer)
-
-
 def resume(provider: SlowProvider, path: Path, how: str) -> None:
     """Run what is missing. An evaluation does so in this process, which is cheaper than another one."""
-    if how == "search":
+    if how in ("search", "map_rows"):
         with started(provider, path, how) as process:
             assert process.communicate(timeout=PATIENCE)[0] == "complete\n"
         return
     devset = [Example(question=f"number {n}", answer=str(n)).with_inputs("question") for n in range(COUNT)]
     lm = LM("openai/gpt-4o-mini", base_url=provider.url, api_key="k", limit=False, num_retries=0)
-    result = Evaluate(devset=devset, metric=exact, log=path, num_threads=4)(Predict("question -> answer", lm=lm))
+    result = Evaluate(devset=devset, metric=answer_exact_match, log=path, num_threads=4)(
+        Predict("question -> answer", lm=lm)
+    )
     lm.close()
     assert result.score == 100
 
@@ -140,6 +144,9 @@ def read_until(process: subprocess.Popen[str], text: str) -> None:
         pytest.param("blocking", "", marks=pytest.mark.long),
         pytest.param("streamed", "polars", marks=pytest.mark.long),
         pytest.param("search", "polars", marks=pytest.mark.long),
+        pytest.param("processes", "", marks=pytest.mark.long),
+        pytest.param("threads", "", marks=pytest.mark.long),
+        pytest.param("map_rows", "", marks=pytest.mark.long),
     ],
 )
 def test_interrupt_lets_requests_in_flight_end_and_their_rows_are_not_sent_again(
@@ -150,14 +157,15 @@ def test_interrupt_lets_requests_in_flight_end_and_their_rows_are_not_sent_again
     path = tmp_path / "log.jsonl"
     with started(provider, path, how, imported) as process:
         wait_until(lambda: provider.requests == FAST + THREADS or process.poll() is not None)
-        process.send_signal(signal.SIGINT)
+        os.killpg(process.pid, signal.SIGINT)  # as a terminal: the processes of a pool get it too
         read_until(process, f"interrupted: waiting at most 10 s for {THREADS} rows in flight.")
         provider.release.set()
         out, error = process.communicate(timeout=PATIENCE)
     assert "complete" not in out
-    assert ("OptimizationInterrupted" if how == "search" else "EvaluationInterrupted") in error
+    raised = {"search": "OptimizationInterrupted", "map_rows": "KeyboardInterrupt"}
+    assert raised.get(how, "EvaluationInterrupted") in error
     assert provider.requests == FAST + THREADS
-    if how != "search":
+    if how not in raised:
         assert f"{FAST + THREADS} of {COUNT} runs are finished" in error
         assert load_records(path).status == "cancelled"
     resume(provider, path, how)
@@ -165,18 +173,18 @@ def test_interrupt_lets_requests_in_flight_end_and_their_rows_are_not_sent_again
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("how", ["blocking", "search"])
+@pytest.mark.parametrize("how", ["blocking", "search", "processes"])
 def test_second_interrupt_cancels_requests_in_flight(how: str, provider: SlowProvider, tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     with started(provider, path, how) as process:
         wait_until(lambda: provider.requests == FAST + THREADS or process.poll() is not None)
-        process.send_signal(signal.SIGINT)
+        os.killpg(process.pid, signal.SIGINT)
         read_until(process, "Press Ctrl-C again to cancel.")
-        process.send_signal(signal.SIGINT)
+        os.killpg(process.pid, signal.SIGINT)
         _, error = process.communicate(timeout=PATIENCE)
     provider.release.set()
     assert "Interrupted" in error
-    if how == "blocking":
+    if how != "search":
         assert len(load_records(path).records) == FAST
     resume(provider, path, how)
     assert provider.requests == COUNT + THREADS

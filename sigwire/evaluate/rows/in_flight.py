@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from sigwire.effects.cancellation import INTERRUPT_GRACE_SECONDS
 from sigwire.effects.gather import Gather
 from sigwire.effects.steps import Steps
 from sigwire.effects.waiting import sleep, wait_for
 
-__all__ = ["INTERRUPT_GRACE_SECONDS", "RowsInFlight", "waiting_text"]
+__all__ = ["RowsInFlight", "waiting_text"]
 
-INTERRUPT_GRACE_SECONDS = 10.0
 _LOOK_SECONDS = 0.01
 
 

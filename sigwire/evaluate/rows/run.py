@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from sigwire.core.example import Example, Prediction
 from sigwire.core.json import JsonObject
+from sigwire.effects.cancellation import INTERRUPT_GRACE_SECONDS
 from sigwire.effects.steps import Steps
 from sigwire.evaluate.cell import Cell, CellOptions, cell_steps
 from sigwire.evaluate.examples import split_fields
@@ -26,7 +27,7 @@ from sigwire.evaluate.failures import Failure
 from sigwire.evaluate.metric_plan import MetricPlan, Metrics
 from sigwire.evaluate.plain import FieldTypes, plain_fields
 from sigwire.evaluate.records import ExampleRecord, utc_now
-from sigwire.evaluate.rows.in_flight import RowsInFlight
+from sigwire.evaluate.rows.in_flight import RowsInFlight, waiting_text
 from sigwire.evaluate.rows.rows import is_record_of, row_of
 from sigwire.jobs.journal import RowKey, key_of, read_blocks, remove_block
 from sigwire.lm.policy.limits.runs import Run
@@ -243,6 +244,11 @@ class RowRun:
             driver = Driver(chunks_of(sent, size), self._submissions, sink, journal)
             try:
                 yield from driver.steps()
+            except KeyboardInterrupt:
+                if count := driver.rows_in_flight():
+                    caller.note(waiting_text(count))
+                yield from driver.let_end(INTERRUPT_GRACE_SECONDS)
+                raise
             finally:
                 self.end = RowsEnd(driver.status, driver.detail, driver.lost, driver.duplicates)
 

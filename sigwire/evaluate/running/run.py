@@ -57,7 +57,10 @@ class EvaluationAborted(SigwireError):
 
 
 class EvaluationInterrupted(KeyboardInterrupt):
-    """Ctrl-C ended an evaluation. ``result`` has the finished examples."""
+    """Ctrl-C ended an evaluation. ``result`` has the finished examples.
+
+    The first Ctrl-C waits at most ten seconds for examples in flight, a second one does not.
+    """
 
     def __init__(self, message: str, result: EvaluationResult) -> None:
         super().__init__(message)
