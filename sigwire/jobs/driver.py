@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -127,20 +127,19 @@ class Driver:
         if self.status == "refused":
             raise JobRefused(self.detail)
 
-    def rows_in_flight(self) -> int:
-        """Return how many rows have begun and have no record, by the journals of the chunks that are out."""
-        states = [read_block(self._journal / block) for block in self._open]
-        return sum(len(state.started - state.done.keys()) for state in states)
-
-    def let_end(self, seconds: float) -> Steps[None]:
+    def let_end(self, seconds: float, note: Callable[[int], object]) -> Steps[None]:
         """After an interrupt of ``steps``: let no row start, wait for those in flight, and keep what is finished.
 
-        Blocks for ``seconds`` at most. The rest is in the journals, as after a killed driver.
+        ``note`` gets the number of rows that have begun and have no record. Blocks for ``seconds`` at most; the rest is in the
+        journals, as after a killed driver.
         """
         submissions, ends = self._submissions, time.monotonic() + seconds
-        for block in self._open:
-            stop_block(self._journal / block)
         try:
+            for block in self._open:
+                stop_block(self._journal / block)
+            states = [read_block(self._journal / block) for block in self._open]
+            if rows := sum(len(state.started - state.done.keys()) for state in states):
+                note(rows)
             while submissions.out and (left := ends - time.monotonic()) > 0:
                 ended = submissions.next_ended(left)
                 if ended is not None and ended.answer is not None:

@@ -245,9 +245,7 @@ class RowRun:
             try:
                 yield from driver.steps()
             except KeyboardInterrupt:
-                if count := driver.rows_in_flight():
-                    caller.note(waiting_text(count))
-                yield from driver.let_end(INTERRUPT_GRACE_SECONDS)
+                yield from driver.let_end(INTERRUPT_GRACE_SECONDS, lambda rows: caller.note(waiting_text(rows)))
                 raise
             finally:
                 self.end = RowsEnd(driver.status, driver.detail, driver.lost, driver.duplicates)
