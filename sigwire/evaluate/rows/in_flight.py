@@ -46,7 +46,7 @@ class RowsInFlight:
     def gather(self, rows: Sequence[Steps[None]], limit: int, note: Callable[[str], object]) -> Steps[None]:
         """Run rows, at most ``limit`` at once. After a first interrupt no row starts, and those in flight have ten seconds.
 
-        ``note`` gets the line that says so. Raises the interrupt then; a second one is raised at once.
+        ``note`` gets a line about it. Raises the interrupt then; a second one is raised at once.
         """
         try:
             yield Gather([self._counted(row) for row in rows], limit=limit)
