@@ -161,7 +161,7 @@ class Odd(Module):
         return Prediction(answer=text, thing=Unwritten(), day=DAY)
 
 
-def test_value_without_a_json_form_leaves_its_row_unscored_and_says_so(tmp_path: Path) -> None:
+def test_value_without_a_json_form_is_named_by_a_row_without_a_score(tmp_path: Path) -> None:
     rows = [Example(text="a").with_inputs("text")]
     log = tmp_path / "log.jsonl"
     paid = Evaluate(devset=rows, metric=lambda e, p: p.thing is not None, progress=False, log=log)(Odd())
@@ -234,7 +234,7 @@ REPORTS: dict[str, Callable[[Any, Path], str]] = {
 
 @pytest.mark.parametrize("is_loaded", [False, True], ids=["new", "loaded"])
 @pytest.mark.parametrize("report", REPORTS)
-def test_report_shows_the_value_as_its_type_writes_it(report: str, is_loaded: bool, tmp_path: Path) -> None:
+def test_report_shows_the_json_of_the_declared_type(report: str, is_loaded: bool, tmp_path: Path) -> None:
     log = tmp_path / "log.jsonl"
     result = Evaluate(devset=ROWS, metric=by_types, progress=False, log=log)(Shop(LM_OF_ORDERS))
     text = REPORTS[report](load_records(log, Shop()) if is_loaded else result, tmp_path / "report")
@@ -304,7 +304,8 @@ def test_evaluation_on_an_executor_equals_the_one_in_this_process(tmp_path: Path
     found = {}
     for name, pool in (("here", None), ("there", InlineExecutor())):
         log = tmp_path / name
-        assert Evaluate(devset=PRICES, metric=doubled, progress=False, log=log, executor=pool)(Doubler()).score == 100
+        result = Evaluate(devset=PRICES, metric=doubled, progress=False, log=log, executor=pool)(Doubler())
+        assert [(made.twice, score) for _, made, score in result.results] == [(Money(2 * n), 1) for n in range(3)]
         found[name] = [(r.inputs, r.outputs, r.forms, r.cell.forms) for r in load_records(log).records]
     assert found["here"] == found["there"]
 
@@ -411,7 +412,7 @@ def test_bootstrapped_demos_have_types_and_are_saved_with_the_serializers_of_the
     assert lm.requests[0].messages == lm.requests[1].messages
 
 
-def test_writing_model_reads_the_values_of_rows_as_their_types_write_them() -> None:
+def test_writing_model_reads_rows_in_the_json_of_declared_types() -> None:
     writer = FakeLM(lambda request: {"rules": ["Be exact."]})
     InferRules(metric=by_types, prompt_model=writer, max_bootstrapped_demos=1).compile(
         Predict(Ordering, lm=LM_OF_ORDERS), trainset=ROWS * 2
@@ -429,7 +430,7 @@ def test_ensemble_and_majority_take_values_that_only_their_field_writes() -> Non
     assert len(some(price=Money(2), day=DAY)) == 2
 
 
-def test_nearest_demos_compare_inputs_as_their_types_write_them() -> None:
+def test_nearest_demos_compare_the_json_of_declared_types() -> None:
     rows = [Example(price=Money(n), day=DAY, twice=Money(2 * n)).with_inputs("price", "day") for n in (1, 20, 300)]
     lm = FakeLM(lambda request: {"twice": "600 EUR"})
     program = KNNFewShot(1, trainset=rows).compile(Predict(Costs, lm=lm))
@@ -438,7 +439,7 @@ def test_nearest_demos_compare_inputs_as_their_types_write_them() -> None:
     assert "20 EUR" not in str(lm.requests[-1].messages)
 
 
-def test_samplers_show_values_as_their_types_write_them() -> None:
+def test_samplers_show_the_json_of_declared_types() -> None:
     lm = FakeLM(lambda request: {"rationale": "r", "twice": "4 EUR"})
     compare = MultiChainComparison(Costs, M=2, lm=lm)
     answers = [{"reasoning": "a", "twice": Money(4)}, {"reasoning": "b", "twice": Money(5)}]

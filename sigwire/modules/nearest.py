@@ -15,7 +15,7 @@ from typing import Any, cast
 
 from sigwire.core.json import JsonObject, dumps
 from sigwire.core.narrow import is_mapping
-from sigwire.core.record import FieldValues
+from sigwire.core.record import FieldValues, plain_of
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import ConfigurationError, StateError
 from sigwire.signatures.fields import SignatureSpec
@@ -39,15 +39,17 @@ class NearestDemos:
         self.count, self.vectorizer = count, vectorizer
         self._indexed: tuple[tuple[object, ...], _WordIndex | _VectorIndex] | None = None
 
-    def choose(self, demos: Sequence[object], inputs: FieldValues, spec: SignatureSpec) -> list[object]:
-        """Return the demos for a call of a signature."""
+    def choose(self, demos: Sequence[object], inputs: FieldValues, spec: SignatureSpec | None = None) -> list[object]:
+        """Return the demos for a call. ``spec``: of its signature, by whose types values are compared."""
         if len(demos) <= self.count:
             return list(demos)
         scores = self._index(demos, list(inputs), spec).scores(_text_of(inputs, inputs, spec), self.vectorizer)
         best = sorted(range(len(demos)), key=lambda at: (-scores[at], at))[: self.count]
         return [demos[at] for at in reversed(best)]
 
-    def _index(self, demos: Sequence[object], names: list[str], spec: SignatureSpec) -> _WordIndex | _VectorIndex:
+    def _index(
+        self, demos: Sequence[object], names: list[str], spec: SignatureSpec | None
+    ) -> _WordIndex | _VectorIndex:
         found = self._indexed
         if found is not None and len(found[0]) == len(demos) and all(map(is_, found[0], demos)):
             index = found[1]
@@ -124,13 +126,14 @@ def _vectors(vectorizer: Vectorizer, texts: list[str]) -> list[list[float]]:
     return made
 
 
-def _text_of(fields: Mapping[str, Any], names: Iterable[str], spec: SignatureSpec) -> str:
+def _text_of(fields: Mapping[str, Any], names: Iterable[str], spec: SignatureSpec | None) -> str:
     """Return the values of some fields as text, by their types. Tools are not compared."""
     parts: list[str] = []
+    dump = plain_of if spec is None else spec.dump
     for name in names:
         value: object = fields.get(name)
         if value is not None and not isinstance(value, Tool) and name != "tools":
-            plain = value if isinstance(value, str) else spec.dump({name: value})[name]
+            plain = value if isinstance(value, str) else dump({name: value})[name]
             parts.append(plain if isinstance(plain, str) else dumps(plain))
     return " | ".join(parts)
 

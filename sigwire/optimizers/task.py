@@ -73,7 +73,7 @@ class Task:
     def plain(self, example: Example) -> JsonObject:
         """Return the fields of an example as JSON, by the types of the program's fields; of one name that of the first."""
         types: FieldTypes = {
-            spec.name: spec for each in reversed(self.signatures.values()) for spec in each.spec.fields
+            spec.name: spec for each in reversed([*self.signatures.values()]) for spec in each.spec.fields
         }
         return plain_fields(dict(example.items()), types)
 
