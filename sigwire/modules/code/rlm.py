@@ -128,6 +128,7 @@ class RLM(ReadingCalls[P, S]):
         if args:
             raise self._reader.positional_error(type(self).__name__)
         given = self.prepare_inputs(self._reader, dict(inputs), check_types=current().warn_on_type_mismatch)
+        self.toolbox.check_injected()
         run = self._start(given)
         try:
             end = yield from self._loop(run)
