@@ -17,13 +17,21 @@ from sigwire.signatures.fields import SignatureSpec
 from sigwire.signatures.types.history import AnyTurn, History, Turn
 
 __all__ = [
-    "INTERRUPTED", "answer_open_calls", "answer_text", "as_text", "interrupted_result", "latest_inputs",
+    "INTERRUPTED", "answer_open_calls", "answer_text", "as_text", "earlier_history", "interrupted_result", "latest_inputs",
     "shorten_history", "with_calls_that_ran", "without_outputs",
 ]  # fmt: skip
 
 INTERRUPTED = "The call was interrupted. It may or may not have taken effect."
 _REMOVED = "[Result removed to save space: {} characters]"
 _LARGE_RESULT = 200  # characters
+
+
+def earlier_history(before: object, spec: SignatureSpec) -> History:
+    """Return the history of an earlier run (``None``: none), from which another run of a signature continues.
+
+    Raises ``InputError`` for a value that is no history.
+    """
+    return without_outputs(answer_open_calls(History.read(before)), spec) if before is not None else History()
 
 
 def answer_open_calls(history: History) -> History:
