@@ -7,9 +7,8 @@ from typing import Any
 
 from sigwire.core.example import Prediction
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.record import is_same, to_plain
+from sigwire.core.record import is_same, plain_of, to_plain
 from sigwire.errors import InputError, StateError
-from sigwire.signatures.fields import SignatureSpec
 
 __all__ = ["dump_inputs", "dump_result", "load_inputs", "load_result"]
 
@@ -19,12 +18,11 @@ def dump_inputs(inputs: Mapping[str, object], program: object = None) -> JsonObj
 
     Raises ``InputError`` for an input without a JSON form.
     """
-    signature: Any = getattr(program, "signature", None)
-    spec: SignatureSpec = _NO_FIELDS if signature is None else signature.spec
+    spec = _spec_of(program)
     plain: JsonObject = {}
     for name, value in inputs.items():
         try:
-            plain[name] = spec.dump({name: value})[name]
+            plain[name] = (plain_of if spec is None else spec.dump)({name: value})[name]
             if not _reads_back(spec, name, value, plain[name]):
                 raise ValueError(f"its type writes {value!r:.60} as the JSON of another value.")
         except (ValueError, RecursionError) as error:
@@ -35,9 +33,14 @@ def dump_inputs(inputs: Mapping[str, object], program: object = None) -> JsonObj
     return plain
 
 
-def _reads_back(spec: SignatureSpec, name: str, value: object, plain: JsonValue) -> bool:
+def _spec_of(program: object) -> Any:
+    """Return the fields that the signature of a program declares, ``None`` without one."""
+    return getattr(getattr(program, "signature", None), "spec", None)
+
+
+def _reads_back(spec: Any, name: str, value: object, plain: JsonValue) -> bool:
     """Return True if the JSON of an input is read as the input, or is the input."""
-    field = spec.by_name.get(name)
+    field = None if spec is None else spec.by_name.get(name)
     if field is None or field.role == "tools" or field.is_untyped or is_same(value, plain):
         return True
     return is_same(_loaded(spec, name, plain), value)
@@ -45,19 +48,15 @@ def _reads_back(spec: SignatureSpec, name: str, value: object, plain: JsonValue)
 
 def load_inputs(program: object, plain: JsonObject) -> dict[str, Any]:
     """Return recorded inputs with the types that the signature of the program declares; JSON that does not fit is unchanged."""
-    signature: Any = getattr(program, "signature", None)
-    spec: SignatureSpec = _NO_FIELDS if signature is None else signature.spec
+    spec = _spec_of(program)
     return {name: _loaded(spec, name, value) for name, value in plain.items()}
 
 
-def _loaded(spec: SignatureSpec, name: str, plain: JsonValue) -> Any:
+def _loaded(spec: Any, name: str, plain: JsonValue) -> Any:
     try:
-        return spec.load({name: plain})[name]
+        return plain if spec is None else spec.load({name: plain})[name]
     except Exception:  # a validator of the user may raise anything
         return plain
-
-
-_NO_FIELDS = SignatureSpec("", "", ())
 
 
 def dump_result(program: object, value: object) -> JsonObject | None:

@@ -233,7 +233,8 @@ class RLM(ReadingCalls[P, S]):
             raise self._stopped_error(run, end, f"and could not be extracted: {error}") from error
         run.add_prediction(prediction, "extract")
         outputs: Mapping[str, object] = prediction.__dict__
-        run.add_outputs({name: value for name, value in outputs.items() if name in self._submit.codecs})
+        answers = {name: value for name, value in outputs.items() if name in self._submit.codecs}
+        run.add_outputs(answers, self._task.spec)
         return outputs
 
     def _stopped_error(self, run: SessionRun, end: Termination, hint: str) -> AgentStopped:

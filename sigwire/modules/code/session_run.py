@@ -12,6 +12,7 @@ from sigwire.modules.agents.conversation import answer_text
 from sigwire.modules.agents.run import ReActStep
 from sigwire.modules.code.code_run import CodeReply, CodeRun
 from sigwire.modules.code.variables import describe_variables, json_variables
+from sigwire.signatures.fields import SignatureSpec
 from sigwire.signatures.signature import SignatureMeta
 from sigwire.signatures.types.history import AnyTurn, History, Turn
 
@@ -49,9 +50,9 @@ class SessionRun(CodeRun):
         self.described = inputs.described
         self.history = History([Turn({"functions": functions, "variables": inputs.described})])
 
-    def add_outputs(self, outputs: FieldValues) -> None:
-        """Add extracted outputs as the message that ends the conversation."""
-        self.history = self.history.append(Message.assistant(answer_text(outputs)))
+    def add_outputs(self, outputs: FieldValues, spec: SignatureSpec) -> None:
+        """Add extracted outputs of a signature as the message that ends the conversation."""
+        self.history = self.history.append(Message.assistant(answer_text(outputs, spec)))
 
     def turn_inputs(self, limit: int) -> FieldValues:
         """Return what the model is asked with in a turn; ``limit``: the most turns."""
