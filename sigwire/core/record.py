@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, TypeVar, cast
 
 from sigwire.core.foreign_names import HIDDEN
+from sigwire.core.narrow import is_items, is_object
 from sigwire.show.card import HasLine
 
 if TYPE_CHECKING:
@@ -256,9 +257,9 @@ def _is_same_inside(one: Any, other: Any) -> bool:
         return False
     if isinstance(one, float):
         return one != one and other != other
-    if isinstance(one, (list, tuple)):
+    if is_items(one):
         return len(one) == len(other) and all(map(is_same, one, other))
-    if isinstance(one, dict):
+    if is_object(one):
         return one.keys() == other.keys() and all(is_same(one[key], other[key]) for key in one)
     return bool(fields := getattr(one, "__dict__", None)) and is_same(fields, other.__dict__)
 

@@ -207,7 +207,7 @@ def plain_value(value: object, depth: int = 0) -> JsonValue:
     if is_items(value):
         return [plain_value(item, depth + 1) for item in value]
     if isinstance(value, Unreadable):
-        return value._facts[1]
+        return value._facts[1]  # pyright: ignore[reportPrivateUsage]
     return _plain_object(value, depth)
 
 

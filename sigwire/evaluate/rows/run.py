@@ -25,7 +25,7 @@ from sigwire.evaluate.cell import Cell, CellOptions, cell_steps
 from sigwire.evaluate.examples import split_fields
 from sigwire.evaluate.failures import Failure
 from sigwire.evaluate.metric_plan import MetricPlan, Metrics
-from sigwire.evaluate.plain import written_fields
+from sigwire.evaluate.plain import Form, written_fields
 from sigwire.evaluate.records import ExampleRecord, utc_now
 from sigwire.evaluate.rows.in_flight import RowsInFlight, waiting_text
 from sigwire.evaluate.rows.rows import is_record_of, row_of
@@ -83,7 +83,7 @@ class FinishedRow(NamedTuple):
         """
         row = self.row
         inputs, labels = (written_fields(part, row.types) for part in split_fields(row.example))
-        forms = {**inputs.forms, **labels.forms}
+        forms: dict[str, Form] = {**inputs.forms, **labels.forms}
         return ExampleRecord(
             row.id, row.index, row.repeat, inputs.plain, labels.plain, self.cell, self.started, forms=forms
         )
