@@ -242,9 +242,12 @@ def cost_of_attempts(attempts: Iterable[Attempt], *, may_import: bool = True) ->
     0.25
     >>> cost_of_attempts([Attempt(usage=Usage(input_tokens=3)), Attempt(cost=0.25)])
     """
-    costs = [_cost_of_attempt(attempt, may_import) for attempt in attempts]
-    known = [cost for cost in costs if cost is not None]
-    return sum(known) if costs and len(known) == len(costs) else None
+    total: float | None = None
+    for attempt in attempts:
+        if (cost := _cost_of_attempt(attempt, may_import)) is None:
+            return None
+        total = cost if total is None else total + cost
+    return total
 
 
 def _cost_of_attempt(attempt: Attempt, may_import: bool) -> float | None:

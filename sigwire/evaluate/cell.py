@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, fields, replace
 from functools import reduce
-from itertools import chain
 from operator import add, attrgetter
 from typing import Any, NamedTuple, TypedDict
 
@@ -274,7 +273,8 @@ class _ProgramRun:
         trace = _trace_steps(self._program, self.trace) if self._traced else ()
         error = found if isinstance(found, Exception) else None
         odd = _odd_attempts(tracker, found), _repairs(found), _steps(error) if error is not None else ()
-        counts = tool_counts(tracker.tool_calls), dict(sorted(Counter(tracker.warnings).items()))
+        warnings = dict(sorted(Counter(tracker.warnings).items())) if tracker.warnings else {}
+        counts = tool_counts(tracker.tool_calls) if tracker.tool_calls else {}, warnings
         return outputs, *counted(tracker, error), 0, None, self._seconds, trace, {}, *odd, *counts
 
 
@@ -350,9 +350,11 @@ def _odd_attempts(tracker: UsageTracker, found: object) -> tuple[Attempt, ...]:
     own: Sequence[Attempt] = meta_of(found).attempts if isinstance(found, Prediction) else ()
     if isinstance(found, (LMError, ModelError)):
         own = found.attempts
-    failed = chain(*tracker.attempts.values(), own if isinstance(found, LMError) else ())
+    failed = [attempt for made in tracker.attempts.values() for attempt in made if attempt.error]
+    if isinstance(found, LMError):
+        failed += [attempt for attempt in own if attempt.error]
     reasks = [attempt for attempt in own if attempt.purpose == "repair" and not attempt.error]
-    return (*[attempt for attempt in failed if attempt.error], *reasks)
+    return (*failed, *reasks)
 
 
 def _steps(error: Exception) -> tuple[ReActStep, ...]:
