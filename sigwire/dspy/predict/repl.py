@@ -59,7 +59,9 @@ def named_tools(tools: ToolsLike) -> list[Tool]:
         raise WrongTypeGiven(
             "tools must be a list, not a dict (making an RLM). Write tools=[f], or tools=[Tool(f, name='other')]."
         )
-    given: list[Any] = [] if tools is None else [tools] if callable(tools) or isinstance(tools, WebSearch) else list(tools)
+    given: list[Any] = (
+        [] if tools is None else [tools] if callable(tools) or isinstance(tools, WebSearch) else list(tools)
+    )
     if wrong := [tool for tool in given if not isinstance(tool, Tool) and not callable(tool)]:
         raise WrongTypeGiven(f"A tool must be callable, not {wrong[0]!r:.60} (making an RLM). Pass functions or Tools.")
     made = as_tools(given)

@@ -283,7 +283,7 @@ ADA = {"user": User("ada")}
 @pytest.mark.parametrize("kind", TAKING)
 def test_injected_value_reaches_the_tool(kind: str, mode: str) -> None:
     tool = TAKING[kind]()
-    assert list(tool.parameters["properties"]) == ["order"]
+    assert list(tool.parameters["properties"]) == ["order"]  # type: ignore[arg-type]
     with context(injected=ADA):
         result = called(mode, outer([tool], "refund", {"order": 7}), q="x")
     assert read(result) == "7 for ada"
@@ -386,7 +386,7 @@ def test_injected_value_is_checked_by_its_type_and_passed_unchanged(kind: Any, g
     def take(value: Any) -> Any:
         return value
 
-    take.__annotations__["value"] = Injected[kind]
+    take.__annotations__["value"] = Injected[kind]  # type: ignore[misc]
     with context(injected={"value": good}):
         assert Tool(take)() is good
     if bad is not ...:
