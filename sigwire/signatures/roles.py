@@ -84,7 +84,8 @@ def fillable_form(annotation: TypeExpression) -> TypeExpression:
     >>> fillable_form(Image | str), fillable_form(list[Image | int]), fillable_form(Image)
     (<class 'str'>, list[int], <class 'sigwire.signatures.types.media.Image'>)
     """
-    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    origin: Any = typing.get_origin(annotation)
+    arguments: tuple[Any, ...] = typing.get_args(annotation)
     union: Any = typing.Union
     if origin in (typing.Union, UnionType):
         kept = [each for each in arguments if each is type(None) or _unfillable(each) is None]
@@ -95,13 +96,13 @@ def fillable_form(annotation: TypeExpression) -> TypeExpression:
     return annotation
 
 
-_FILLED = (list, dict, set, frozenset, tuple)
+_FILLED: tuple[Any, ...] = (list, dict, set, frozenset, tuple)
 
 
 def _unfillable(annotation: TypeExpression, seen: tuple[TypeExpression, ...] = ()) -> TypeExpression:
     """Return the type inside of a type that no text can fill, ``None`` if there is none."""
     kind = strip_annotated(annotation)
-    origin = typing.get_origin(kind)
+    origin: Any = typing.get_origin(kind)
     if origin is Callable or kind in (Callable, FunctionType):
         return kind
     if isinstance(kind, type) and origin is None and issubclass(kind, (*MEDIA, Tool)):

@@ -283,7 +283,7 @@ ADA = {"user": User("ada")}
 @pytest.mark.parametrize("kind", TAKING)
 def test_injected_value_reaches_the_tool(kind: str, mode: str) -> None:
     tool = TAKING[kind]()
-    assert list(tool.parameters["properties"]) == ["order"]  # type: ignore[arg-type]
+    assert list(tool.parameters["properties"]) == ["order"]
     with context(injected=ADA):
         result = called(mode, outer([tool], "refund", {"order": 7}), q="x")
     assert read(result) == "7 for ada"
@@ -358,7 +358,7 @@ def optional(order: int, user: Injected[User] | None = None, more: Injected[int 
 
 def test_default_makes_an_injected_parameter_optional() -> None:
     tool = Tool(optional)
-    assert list(tool.parameters["properties"]) == ["order"]
+    assert list(tool.parameters["properties"]) == ["order"]  # type: ignore[arg-type]
     assert tool(order=1) == "1 None 3"
     with context(injected={**ADA, "more": "x"}):
         assert tool(order=1) == "1 User(ada) x"
