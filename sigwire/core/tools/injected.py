@@ -127,7 +127,7 @@ def injected_parameters(function: UserFunction) -> Mapping[str, Injection]:
 def _read(function: UserFunction) -> Mapping[str, Injection]:
     try:
         parameters, hints = inspect.signature(function).parameters, type_hints(function, "", set())
-    except (ToolDefinitionError, TypeError, ValueError):
+    except Exception:  # hints that cannot be resolved: a call of a module must not fail because of them
         return _NONE
     is_starred = any(each.kind is Parameter.VAR_POSITIONAL for each in parameters.values())
     owner = getattr(function, "__qualname__", type(function).__name__)

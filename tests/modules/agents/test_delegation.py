@@ -322,6 +322,22 @@ def test_missing_or_wrong_value_raises_before_the_first_request(kind: Any, mode:
     assert agent.predictors()[0].lm.requests == []
 
 
+@pytest.mark.parametrize("kind", TAKING)
+def test_every_kind_of_tool_is_checked_before_the_first_request(kind: str) -> None:
+    agent = outer([TAKING[kind]()], "refund", {"order": 7})
+    with pytest.raises(ConfigurationError, match="injected 'user'"):
+        agent(q="x")
+    assert agent.react.lm.requests == []
+
+
+def test_hints_that_cannot_be_resolved_leave_calls_of_modules_as_they_are() -> None:
+    class Odd(Module):
+        def forward(self, question: unknown.Type) -> str:  # type: ignore[name-defined]  # noqa: F821
+            return str(question)
+
+    assert Odd()(question="x") == "x"
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_inner_agent_is_checked_before_its_own_first_request(mode: str) -> None:
     inner = with_lm(ReAct("question -> answer", tools=[refund]), DONE)
