@@ -370,9 +370,10 @@ def test_second_run_makes_no_call_for_rows_with_records(provider: FakeProvider, 
 @pytest.mark.long
 def test_resumed_run_keeps_200_bytes_a_row_at_most(out: Path) -> None:
     count, rows = 18_000, ({"id": f"row {number}", "question": "a" * 200} for number in range(18_000))
-    map_rows(SHOUT, [{"id": "row 0", "question": "a"}], out, executor=InlineExecutor())
+    map_rows(SHOUT, [{"id": "row 0", "question": "a" * 200}], out, executor=InlineExecutor())
     header, record, *_ = map(json.loads, out.read_text(encoding="utf-8").splitlines())
-    lines = (json.dumps({**record, "id": f"row {number}", "index": number}) for number in range(1, count))
+    ids = ((number, f"row {number}") for number in range(1, count))
+    lines = (json.dumps({**record, "id": own, "index": n, "inputs": {**record["inputs"], "id": own}}) for n, own in ids)
     out.write_text("\n".join([json.dumps(header), json.dumps(record), *lines]) + "\n", encoding="utf-8")
     map_rows(SHOUT, [], out, executor=InlineExecutor())  # what is imported late
     tracemalloc.start()
