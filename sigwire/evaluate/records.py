@@ -2,6 +2,7 @@
 
     {"type": "run", "format": 1, ...}     the header: program, model, devset, metrics, and the fingerprint of what decides them
     {"type": "segment", ...}              the header of a part of a run that was resumed, in front of its records
+    {"type": "omitted", "rows": [...]}    earlier records, by id and repeat, that are no part of the devset any more
     {"type": "record", "id": ..., ...}    an example, written when it is finished
     {"type": "end", "status": ..., ...}
 
@@ -264,7 +265,7 @@ def job_header(job: JsonObject, repeat: int) -> JsonObject:
         **surroundings(),
         "program": {"class": name, "state": _digest([program, job["state"], job["adapter"], job["settings"]])},
         **_model_facts({path: _model_of_state(lm) for path, lm in lms.items()}),
-        "adapter": repr(default_adapter()) if job["adapter"] is None else job["adapter"],
+        "adapter": _adapter_of_job(job["adapter"]),
         "texts": {path: _instructions_of(part) for path, part in parts.items()},
         "devset": {"n": None, "ids": None},
         "metrics": [str(path).rpartition(":")[2] for path in cast("list[str]", job["metrics"])],
@@ -393,15 +394,22 @@ def headers_of(run: Iterable[JsonObject]) -> list[JsonObject]:
     return [row for row in run if row.get("type") in ("run", "segment")]
 
 
-def last_records(run: Iterable[JsonObject]) -> dict[tuple[str, int], ExampleRecord]:
-    """Return the last record of each example and repeat in the rows of a run."""
+def last_records(run: Iterable[JsonObject], *, omitted: bool = True) -> dict[tuple[str, int], ExampleRecord]:
+    """Return the last record of each example and repeat in the rows of a run; ``omitted``: also of those that it left out."""
     found: dict[tuple[str, int], ExampleRecord] = {}
+    left_out: list[tuple[str, int]] = []
     part = -1
     for row in run:
-        part += row.get("type") in ("run", "segment")
-        if row.get("type") == "record":
+        kind = row.get("type")
+        if kind in ("run", "segment"):
+            part, left_out = part + 1, []
+        elif kind == "omitted":
+            left_out = [(str(own), int(repeat)) for own, repeat in cast("list[Any]", row["rows"])]
+        elif kind == "record":
             record = ExampleRecord.from_json(row, segment=part)
             found[record.id, record.repeat] = record
+    for key in () if omitted else left_out:
+        found.pop(key, None)
     return found
 
 
@@ -469,6 +477,15 @@ def _parts_of_state(state: JsonValue) -> dict[str, JsonObject]:
     """Return the parts of the state of a program that are predictors."""
     parts: JsonObject = {} if not is_object(state) else {"self": state} if "signature" in state else state
     return {name: part for name, part in parts.items() if is_object(part) and "signature" in part}
+
+
+def _adapter_of_job(adapter: JsonValue) -> str:
+    """Return the adapter of a job as text: a path, or the class with its options."""
+    if not is_object(adapter):
+        return repr(default_adapter()) if adapter is None else str(adapter)
+    options = adapter.get("options")
+    shown = [f"{name}={value!r}" for name, value in options.items()] if is_object(options) else []
+    return f"{adapter.get('class')}({', '.join(shown)})"
 
 
 def _instructions_of(part: JsonObject) -> JsonValue:

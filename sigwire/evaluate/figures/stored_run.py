@@ -29,7 +29,7 @@ def load_run(path: str | os.PathLike[str], program: object = None) -> ScoredRun:
     header = earlier.pop()
     ends: list[Any] = [row for row in rows if row.get("type") == "end"]
     end: dict[str, Any] = ends[-1] if ends else {}
-    records = sorted(last_records(rows).values(), key=lambda record: (record.index, record.repeat))
+    records = sorted(last_records(rows, omitted=False).values(), key=lambda record: (record.index, record.repeat))
     return ScoredRun(
         header["program"]["class"].rpartition(".")[2],
         tuple(records),

@@ -23,7 +23,7 @@ from importlib.util import find_spec, resolve_name
 from inspect import getattr_static
 from pathlib import Path, PurePath
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
-from typing import Any, cast
+from typing import Any, ForwardRef, TypeVar, cast, get_args, get_origin
 from uuid import UUID
 
 from pydantic import BaseModel
@@ -164,6 +164,10 @@ class PartReader:
         for kind, read in _KINDS:
             if isinstance(value, kind):
                 return read(self, value, place, depth)
+        if (origin := get_origin(value)) is not None:  # list[int], int | None, Literal["a"]
+            return "type", self.value(origin, place, depth + 1), self._items(get_args(value), place, depth)
+        if isinstance(value, (TypeVar, ForwardRef)) or type(value).__module__ == "typing":
+            return "type", repr(value)
         return self._instance(value, place, depth)
 
     def _put(self, part: str, value: object) -> None:
@@ -424,16 +428,23 @@ _LIBRARY_FOLDERS = tuple(
 )
 
 
+_SITE_FOLDERS = frozenset({"site-packages", "dist-packages"})
+
+
 @lru_cache(maxsize=4096)
 def is_users_file(path: str) -> bool:
     """Return True for a file of the user: no package is installed there. Cells of notebooks have names in brackets.
 
     >>> is_users_file("<ipython-input-1>"), is_users_file(re.__file__)
     (True, False)
+    >>> is_users_file("/home/me/.local/lib/python3.12/site-packages/polars/frame.py")
+    False
     """
     if path.startswith("<"):
         return not path.startswith("<frozen")
     resolved = Path(path).resolve()
+    if not _SITE_FOLDERS.isdisjoint(resolved.parts):  # of the user, of the system, of another environment on the path
+        return False
     return not any(resolved.is_relative_to(folder) for folder in _LIBRARY_FOLDERS)
 
 

@@ -348,6 +348,8 @@ def _open(job: Job, out: Path, repeat: int) -> Generator[_MapFile]:
     header, finished = job_header(job.to_json(), repeat), FinishedKeys(_content_of)
     file = RecordFile(out, finished.add)
     header["fingerprint"] = _fingerprint(job)
+    if job.allow_versions:
+        header["allow_versions"] = True  # then workers may run other code than this process
     result = MapResult(str(out))
     try:
         goes_on = finished.goes_on(header, out)

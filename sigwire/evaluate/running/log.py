@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from sigwire.core.example import Example
-from sigwire.core.json import JsonObject
+from sigwire.core.json import JsonObject, JsonValue
 from sigwire.evaluate.cell import stored_prediction
 from sigwire.evaluate.plain import NO_TYPES, FieldTypes
 from sigwire.evaluate.records import (
@@ -69,6 +69,10 @@ class RunLog:
                 else:
                     self.records[index, number] = taken
                     self.predictions[index, number] = stored_prediction(record.cell, types)
+        taken_keys = {(each.id, each.repeat) for each in (*self.records.values(), *self.unscored.values())}
+        left: list[JsonValue] = [[own, number] for own, number in self._kept if (own, number) not in taken_keys]
+        if left and self._file is not None:
+            self._file.append({"type": "omitted", "rows": left})
 
     def line_of(self, record: ExampleRecord) -> JsonObject | None:
         """Return the line of a record; ``None`` without a file."""
