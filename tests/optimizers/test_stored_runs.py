@@ -21,7 +21,7 @@ from sigwire.optimizers.rules.random_search import BootstrapFewShotWithRandomSea
 from sigwire.testing import FakeProvider
 from tests.jobs import app
 from tests.jobs.engines import InlineExecutor, answer_text
-from tests.optimizers.stub import Stub, exact, rows
+from tests.optimizers.stub import Stub, exact, pure_writer, rows
 from tests.optimizers.table import CALLS, TRAIN, VAL, outcome, student
 
 
@@ -69,6 +69,7 @@ METRIC_FAILS = {
 def test_resumed_search_scores_the_run_whose_metric_raised(name: str, is_awaited: bool, tmp_path: Path) -> None:
     def search(lm: Stub, fragile: Fragile, **options: Any) -> Any:
         made = CALLS[name](fragile_metric(fragile, name), num_threads=1, **options)
+        made.prompt_model = pure_writer()  # an answer depends on its request alone
         given = {"trainset": TRAIN, "valset": VAL}
         return asyncio.run(made.acompile(student(lm), **given)) if is_awaited else made.compile(student(lm), **given)
 
