@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # Machines that run tests are shared and slow at times: a deadline would test the machine. ``make test`` takes the profile
 # "short", the long suites of ``.ci/run`` the profile "long".
-for _name, _examples in (("short", 12), ("long", 100)):
+for _name, _examples in (("short", 6), ("long", 100)):
     settings.register_profile(
         _name, max_examples=_examples, deadline=None, suppress_health_check=[HealthCheck.too_slow]
     )

@@ -80,6 +80,7 @@ class Module(ChecksKeywords, Walkable, HasCard):
     _log: CallLog | None
     _entries: ClassVar[frozenset[str]] = frozenset()
     _is_program: ClassVar[bool] = True  # False: it holds no module, and its path in itself is "self"
+    _hooks: ClassVar[Sequence[str]] = ("tool_source",)
     fixed_methods: ClassVar[Mapping[str, str]] = {
         **dict.fromkeys(("__call__", "acall", "stream", "astream", "call_steps"), "define forward and aforward"),
         "deepcopy": "define __deepcopy__",
@@ -242,6 +243,23 @@ class Module(ChecksKeywords, Walkable, HasCard):
             return dict(inspect.signature(entry).bind(*args, **kwargs).arguments)
         except TypeError:  # the call itself raises a better error
             return {"args": args, **kwargs}
+
+    def tool_source(self) -> object:
+        """Return what describes this module as a tool (``Tool(module)``): ``forward``, a signature, or ``None``.
+
+        ``forward`` (or ``aforward``) if the class defines it; else the signature of the module, or that of the one program
+        inside it. A subclass may override it.
+
+        >>> from sigwire.modules.predict import Predict
+        >>> Predict("question -> answer").tool_source().spec.outputs[0].name
+        'answer'
+        """
+        if forward := self._entries - {"steps"}:
+            return getattr(self, "aforward" if forward == {"aforward"} else "forward")
+        if hasattr(own := getattr(self, "signature", None), "spec"):
+            return own
+        inside = [part for _, part in parts_of(self) if isinstance(part, Module)]
+        return inside[0].tool_source() if len(inside) == 1 else None
 
     def named_parameters(self) -> list[tuple[str, Parameter]]:
         """Return every parameter with its name: ``a``, ``a.b``, ``xs[0]``, ``d['k']``; a shared one once, by its first name.

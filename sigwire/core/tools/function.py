@@ -19,9 +19,9 @@ from __future__ import annotations
 import json
 import types
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from inspect import Parameter
-from typing import Annotated, Any, NamedTuple, Protocol, TypeAlias, cast
+from typing import Annotated, Any, NamedTuple, Protocol, Self, TypeAlias, cast
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.record import FieldValues
@@ -92,8 +92,8 @@ _BY_POSITION = (Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL)
 class FunctionArguments:
     """The arguments of a function: ``text`` is its docstring, ``schema`` is for the model, ``bind`` for the call.
 
-    ``types`` and ``descriptions`` override hints and docstring. Raises ``ToolDefinitionError`` with the parameter that has
-    no JSON Schema.
+    ``types`` and ``descriptions`` override hints and docstring, ``name`` and ``text`` its name and docstring. Raises
+    ``ToolDefinitionError`` with the parameter that has no JSON Schema.
 
     >>> def area(width: float, height: float = 1.0) -> float:
     ...     return width * height
@@ -115,13 +115,29 @@ class FunctionArguments:
     )
 
     def __init__(
-        self, function: UserFunction, types: Types | None = None, descriptions: Mapping[str, str] | None = None
+        self,
+        function: UserFunction,
+        types: Types | None = None,
+        descriptions: Mapping[str, str] | None = None,
+        *,
+        name: str | None = None,
+        text: ParsedDocstring | None = None,
     ) -> None:
-        self._name = function_name(function)
-        self.text: ParsedDocstring = read_docstring(function_docstring(function))
-        read = list(
-            _read_parameters(function, self._name, types or {}, {**self.text.parameters, **(descriptions or {})})
-        )
+        name = name or function_name(function)
+        text = text or read_docstring(function_docstring(function))
+        described = {**text.parameters, **(descriptions or {})}
+        self._keep(name, text, list(_read_parameters(function, name, types or {}, described)))
+        self._check_names(types or {}, descriptions or {})
+
+    @classmethod
+    def of_parameters(cls, name: str, text: ParsedDocstring, parameters: Sequence[FunctionParameter]) -> Self:
+        """Return the arguments of parameters that no function declares. ``name`` is for errors."""
+        made = cls.__new__(cls)
+        made._keep(name, text, parameters)
+        return made
+
+    def _keep(self, name: str, text: ParsedDocstring, read: Sequence[FunctionParameter]) -> None:
+        self._name, self.text = name, text
         self._arguments = {argument.name: argument for argument in read if argument.kind is not Parameter.VAR_KEYWORD}
         self._extra = next((argument for argument in read if argument.kind is Parameter.VAR_KEYWORD), None)
         self._starred = next((argument.name for argument in read if argument.kind is Parameter.VAR_POSITIONAL), None)
@@ -129,9 +145,13 @@ class FunctionArguments:
         self._adapter: Any = None
         self._schema: JsonObject | None = None
         self._validate: Validate | None = None
-        self._check_names(types or {}, descriptions or {})
         if not all(_is_plain(argument.hint) for argument in read):
             self._check_types()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether every name is an argument, and none is declared."""
+        return self._extra is not None and not self._arguments.keys() - {self._starred}
 
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
         # Made again on first use: pydantic validators cannot be pickled.
@@ -273,7 +293,7 @@ class FunctionArguments:
                 return ToolDefinitionError(
                     f"The tool {self._name!r} cannot be offered: its parameter {argument.name!r} has the type "
                     f"{_type_name(argument.hint)}, which has no JSON form. Use a type such as str, int, list or a "
-                    f"pydantic model, or bind it beforehand: Tool(functools.partial(f, {argument.name}=...))."
+                    f"pydantic model, or bind it beforehand: Tool(functools.partial(..., {argument.name}=...))."
                 )
         return ToolDefinitionError(f"The tool {self._name!r} cannot be offered: {error}")
 

@@ -5,9 +5,9 @@ This file runs no tool on behalf of a model; only ``sigwire.modules.agents.toolb
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
+from inspect import isawaitable
 from operator import is_
 from types import MethodType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeGuard, cast, get_args
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from sigwire.core.tools.mcp import McpSession, ResultMode
     from sigwire.core.tools.texts import ToolText
 
-__all__ = ["Approve", "OnCrash", "OnError", "Tool", "are_same_tools", "check_limits", "check_on_error"]
+__all__ = ["Approve", "OnCrash", "OnError", "Tool", "are_same_tools", "as_tool", "check_limits", "check_on_error"]
 
 JsonSchema: TypeAlias = dict[str, Any]
 """A JSON Schema written by a user: any dict, so that literals need no cast."""
@@ -47,9 +47,11 @@ _NO_ARGUMENTS: tuple[JsonObject, ...] = ({}, {"type": "object"})
 class Tool(ChecksKeywords, HasCard):
     """A tool that a model may call: a name, a description, a JSON Schema of the arguments, and the function.
 
-    ``Tool(function)`` reads name, description and schema from the function: type hints, docstring, defaults. ``parameters``
+    ``Tool(function)`` reads name, description and schema from the function: type hints, docstring, defaults. ``Tool(module)``
+    reads them from the module's signature, or from its ``forward``; a model gets its declared outputs. ``parameters``
     is a JSON Schema that is used unchanged (see ``from_schema``), or an object that describes and validates arguments
-    (``Arguments``). ``handler`` is the function, sync or async, or ``None`` for a tool that the provider or caller runs.
+    (``Arguments``). ``handler`` is the function, sync or async, the module, a ``functools.partial`` of one, or ``None`` for a
+    tool that the provider or caller runs.
 
     ``timeout`` is in seconds and ``max_output`` in characters of the encoded result (``None``: no limit);
     ``parallel=False`` forbids running the tool at the same time as other tools. ``on_crash`` is for runs with a ``Journal``:
@@ -147,14 +149,18 @@ class Tool(ChecksKeywords, HasCard):
         tunable: bool = True,
         on_error: OnError | None = None,
     ) -> None:
-        from sigwire.core.tools.inspection import function_name, is_async_function  # lazy: only tools need them
+        from sigwire.core.tools.inspection import is_async_function  # lazy: only tools need it
 
         handler = handler if function is None else function
-        read = _function_arguments(handler, name) if parameters is None and config is None else None
-        arguments = parameters if _describes_arguments(parameters) else read
-        if name is None:
-            name = "" if handler is None else function_name(handler)
-        description = _handler_description(handler, read) if description is None else description
+        is_described = parameters is not None or config is not None
+        read = (
+            None
+            if is_described and name is not None and description is not None
+            else _read(handler, name, is_described)
+        )
+        arguments = parameters if _describes_arguments(parameters) else None if is_described or not read else read[2]
+        name = (read[0] if read else "") if name is None else name
+        description = (read[1] if read else "") if description is None else description
         _check_tool(name, handler, None if arguments else parameters)
         check_limits(f"the tool {name!r}", timeout=timeout, max_output=max_output, max_calls=max_calls)
         if approve is not None and not isinstance(approve, bool) and not callable(approve):  # pyright: ignore[reportUnnecessaryComparison]
@@ -338,21 +344,34 @@ class Tool(ChecksKeywords, HasCard):
     def __call__(self, /, **arguments: object) -> Any:
         """Call the handler with validated arguments. Waits for an async handler."""
         with tool_call_hook(self, arguments) as end:
-            result = self._required_handler()(*(bound := self.bind(arguments)).args, **bound.kwargs)
-            end(result := block_on_result(result))
+            end(result := block_on_result(self.start(self.bind(arguments))))
         return result
 
     async def acall(self, /, **arguments: object) -> Any:
-        """``tool(...)``, awaited. A blocking handler runs in a thread."""
+        """``tool(...)``, awaited. A blocking function runs in a thread."""
         with tool_call_hook(self, arguments) as end:
-            end(result := await self._call_handler(self.bind(arguments)))
+            bound = self.bind(arguments)
+            waiting = self.astart(bound)
+            result = await (to_thread(self.start, bound) if waiting is None else waiting)
+            end(result := await result if isawaitable(result) else result)
         return result
 
-    async def _call_handler(self, bound: BoundArguments) -> object:
-        if self.is_async:
-            return await self._required_handler()(*bound.args, **bound.kwargs)
-        result = await to_thread(self._required_handler(), *bound.args, **bound.kwargs)
-        return await result if inspect.isawaitable(result) else result
+    def start(self, bound: BoundArguments) -> Any:
+        """Call the handler with arguments of ``bind``; what it returns may be awaitable."""
+        return self._required_handler()(*bound.args, **bound.kwargs)
+
+    def astart(self, bound: BoundArguments) -> Awaitable[Any] | None:
+        """Start the handler and return what to await; ``None`` for a blocking function. A module is awaited by ``acall``."""
+        handler = self._required_handler()
+        if not self.is_async:
+            from sigwire.core.tools.inspection import in_partials
+            from sigwire.core.tools.module_tool import module_of
+
+            if (module := module_of(handler)) is None:
+                return None
+            handler = in_partials(handler, module.acall)
+        waiting: Awaitable[Any] = handler(*bound.args, **bound.kwargs)
+        return waiting
 
     def _required_handler(self) -> UserFunction:
         if self.handler is None:
@@ -421,15 +440,31 @@ class Tool(ChecksKeywords, HasCard):
         object.__setattr__(self, "_views", {})
 
 
-def _handler_description(handler: UserFunction | None, arguments: FunctionArguments | None) -> str:
+def _read(handler: UserFunction | None, name: str | None, is_described: bool) -> _Read:
+    """Return name, description and arguments of a handler. ``is_described``: the arguments are given."""
     from sigwire.core.tools.docstring import read_docstring
-    from sigwire.core.tools.inspection import function_docstring
+    from sigwire.core.tools.function import FunctionArguments
+    from sigwire.core.tools.inspection import function_docstring, function_name
+    from sigwire.core.tools.module_tool import module_of, read_module
 
-    text = arguments.text if arguments else read_docstring(handler and function_docstring(handler))
-    return text.description
+    if not is_described:
+        _check_handler(handler, name)
+    if handler is None:
+        return "", "", None
+    if (module := module_of(handler)) is not None:
+        made, arguments = read_module(handler, module)
+        return made, arguments.text.description, arguments
+    if is_described:
+        return function_name(handler), read_docstring(function_docstring(handler)).description, None
+    arguments = FunctionArguments(handler)
+    return function_name(handler), arguments.text.description, arguments
 
 
-def _function_arguments(handler: UserFunction | None, name: str | None) -> FunctionArguments:
+_Read: TypeAlias = "tuple[str, str, FunctionArguments | None]"
+"""Name, description and arguments."""
+
+
+def _check_handler(handler: UserFunction | None, name: str | None) -> None:
     if handler is None:
         raise ToolDefinitionError(
             f"The tool {name or '(unnamed)'!r} has no function and no parameters. Use Tool(function), or "
@@ -439,9 +474,6 @@ def _function_arguments(handler: UserFunction | None, name: str | None) -> Funct
         raise ToolDefinitionError(
             f"A tool is made from a function, not from {type(handler).__name__} ({handler!r:.60}). {_advice_for(handler)}"
         )
-    from sigwire.core.tools.function import FunctionArguments
-
-    return FunctionArguments(handler)
 
 
 def _advice_for(thing: object) -> str:
@@ -514,6 +546,22 @@ def _schema_bind(schema: JsonObject) -> Callable[[FieldValues], BoundArguments]:
         return BoundArguments((), values)
 
     return bind
+
+
+def as_tool(thing: object, name: str | None = None) -> Tool:
+    """Return a tool, a web search, a function or a module as a tool. ``name``: its key in a dict of tools.
+
+    Raises ``ToolDefinitionError`` if a tool has another name, and for a value that is none of them.
+
+    >>> as_tool(WebSearch()).name, as_tool(len, "size").name
+    ('web_search', 'size')
+    """
+    tool = thing if isinstance(thing, Tool) else Tool.web_search(thing) if isinstance(thing, WebSearch) else None
+    if tool is None:
+        return Tool(cast("UserFunction", thing), name=name)
+    if name is not None and tool.name != name:
+        raise ToolDefinitionError(f"The tool under {name!r} is named {tool.name!r}. Use its name, or give a list.")
+    return tool
 
 
 def are_same_tools(some: tuple[object, ...], others: tuple[object, ...]) -> bool:

@@ -25,6 +25,7 @@ from pathlib import Path, PurePath
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any, ForwardRef, TypeVar, cast, get_args, get_origin
 from uuid import UUID
+from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 from pydantic import BaseModel
 
@@ -183,7 +184,7 @@ class PartReader:
     def _mapping(self, value: Mapping[Any, object], place: str, depth: int) -> object:
         found = [
             (repr(self.value(key, place, depth + 1)), "a secret" if is_secret(str(key), item) else item)
-            for key, item in value.items()
+            for key, item in list(value.items())  # other threads of the user may add items meanwhile
         ]
         return [(key, self.value(item, place, depth + 1)) for key, item in sorted(found, key=lambda each: each[0])]
 
@@ -360,6 +361,13 @@ def _read_enum(reader: PartReader, member: Enum, place: str, depth: int) -> obje
     return _class_token(reader, type(member)), member.name
 
 
+def _skip_weak(reader: PartReader, value: object, place: str, depth: int) -> object:
+    """Leave a weak collection out: the collector of garbage decides what is in it."""
+    name = type(value).__qualname__
+    reader._skip(f"{place} (weakref.{name})")  # pyright: ignore[reportPrivateUsage]
+    return name
+
+
 def _read_set(reader: PartReader, value: Iterable[object], place: str, depth: int) -> object:
     return sorted(repr(reader.value(each, place, depth + 1)) for each in value)
 
@@ -375,6 +383,7 @@ _KINDS: Sequence[tuple[Any, Callable[[PartReader, Any, str, int], object]]] = (
     (Enum, _read_enum),
     (type, lambda reader, value, place, depth: _class_token(reader, value)),
     (ModuleType, lambda reader, value, place, depth: value.__name__),
+    ((WeakKeyDictionary, WeakSet, WeakValueDictionary), _skip_weak),
     (Mapping, PartReader._mapping),  # pyright: ignore[reportPrivateUsage]
     ((set, frozenset), _read_set),
     ((list, tuple), PartReader._items),  # pyright: ignore[reportPrivateUsage]
@@ -426,9 +435,8 @@ _LIBRARY_FOLDERS = tuple(
     {str(Path(sysconfig.get_path(name)).resolve()) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     | {str(Path(__file__).resolve().parents[2])}
 )
-
-
-_SITE_FOLDERS = frozenset({"site-packages", "dist-packages"})
+# Other interpreters, users and tools install into folders of these names: a base under a venv, ``pip install --user``, Debian.
+_PACKAGES = frozenset(("site-packages", "dist-packages"))
 
 
 @lru_cache(maxsize=4096)
@@ -442,8 +450,8 @@ def is_users_file(path: str) -> bool:
     """
     if path.startswith("<"):
         return not path.startswith("<frozen")
-    resolved = Path(path).resolve()
-    if not _SITE_FOLDERS.isdisjoint(resolved.parts):  # of the user, of the system, of another environment on the path
+    given, resolved = Path(path), Path(path).resolve()
+    if not _PACKAGES.isdisjoint((*given.parts, *resolved.parts)):  # the file of a package may link into a cache
         return False
     return not any(resolved.is_relative_to(folder) for folder in _LIBRARY_FOLDERS)
 

@@ -173,6 +173,7 @@ class OptimizationReport(HasCard):
 
     ``winner`` is what the program has, ``found`` what the rule found; they differ if the student was kept (``kept_student``:
     the reason). ``scores`` by candidate digest and validation row; ``costs`` of all runs of a candidate, by digest.
+    ``reused``: questions that were not asked, because the search had asked them before.
     ``calls``: calls and errors of tools, and warnings, of the whole search; ``winner_calls``: of the runs of the winner.
     ``segments``: the parts of a search that was resumed.
     """
@@ -192,6 +193,7 @@ class OptimizationReport(HasCard):
     warnings: tuple[str, ...] = ()
     kept_student: str = ""
     resumed: int = 0
+    reused: int = 0
     calls: CallTotals = field(default_factory=CallTotals)
     winner_calls: CallTotals = field(default_factory=CallTotals)
     segments: tuple[Segment, ...] = ()
@@ -256,7 +258,8 @@ class OptimizationReport(HasCard):
         if found.test is None:
             rows.append(("held out", ["no test set was given"]))
         written = f" ({self.spent.writing_calls:,} for texts)" if self.spent.writing_calls else ""
-        rows.append(("cost", [f"{count(self.spent.calls, 'call')}{written} · {self.spent.money_text}"]))
+        known = f" · {count(self.reused, 'answer')} reused" if self.reused else ""
+        rows.append(("cost", [f"{count(self.spent.calls, 'call')}{written} · {self.spent.money_text}{known}"]))
         refused = f", {len(self.refused)} texts refused" if self.refused else ""
         rows.append(("stopped", [f"{self.reason.value}, {count(len(self.trials), 'trial')}{refused}"]))
         rows += [(label, lines) for label, lines in self._call_rows() if lines]
@@ -302,6 +305,7 @@ class OptimizationReport(HasCard):
             "warnings": list(self.warnings),
             "kept_student": self.kept_student,
             "resumed": self.resumed,
+            "reused": self.reused,
             "calls": self.calls.to_json(),
             "winner_calls": self.winner_calls.to_json(),
             "segments": [each.to_json() for each in self.segments],
