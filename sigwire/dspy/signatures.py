@@ -34,7 +34,7 @@ else:
         >>> get_dspy_field_type(OutputField(desc="the passages"))
         'output'
         """
-        options["json_schema_extra"] = {**(options.get("json_schema_extra") or {}), declarations.LATE_KEY: True}
+        options["json_schema_extra"] = {**(options.get("json_schema_extra") or {}), declarations.AT_CALL_KEY: True}
         return declarations.OutputField(**_with_prefix(options))
 
 

@@ -80,7 +80,7 @@ class MediumMethods(FieldMethods):
     """DSPy's methods of images, sounds and files."""
 
     __slots__ = ()
-    is_refused_late: ClassVar[bool] = True
+    is_refused_at_call: ClassVar[bool] = True
     """As an output the type is refused by the first call: DSPy allows the declaration."""
 
     @classmethod

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
 __all__ = [
-    "ADDED_KEY", "LATE_KEY", "UNSET", "InputField", "OutputField", "Unset", "added_output", "declare", "direction_of",
+    "ADDED_KEY", "AT_CALL_KEY", "UNSET", "InputField", "OutputField", "Unset", "added_output", "declare", "direction_of",
     "extra_of", "redeclare",
 ]  # fmt: skip
 
@@ -85,7 +85,7 @@ ADDED_KEY = "added"
 """The key in ``json_schema_extra`` of an output that a module added to a signature."""
 
 
-LATE_KEY = "refused_late"
+AT_CALL_KEY = "refused_at_call"
 """The key in ``json_schema_extra`` of an output that the first call refuses, not its declaration, if no text can fill it."""
 
 

@@ -21,7 +21,7 @@ from sigwire.errors import FieldDefinitionError, SignatureError
 from sigwire.signatures.annotations import allows_none
 from sigwire.signatures.declarations import (
     ADDED_KEY,
-    LATE_KEY,
+    AT_CALL_KEY,
     UNSET,
     Unset,
     declare,
@@ -192,7 +192,7 @@ def compile_field(name: str, annotation: TypeExpression, declared: FieldInfo) ->
     info = _completed_info(FieldInfo.from_annotated_attribute(annotation, declared), name, direction)
     if direction == "output":
         info.annotation = fillable_form(info.annotation)
-    role = role_of(info.annotation, name, direction, is_late=LATE_KEY in extra_of(info))
+    role = role_of(info.annotation, name, direction, at_call=AT_CALL_KEY in extra_of(info))
     default = UNSET if info.default is PydanticUndefined or info.default is ... else info.default
     factory = cast("Callable[[], object] | None", info.default_factory)
     nullable = allows_none(info.annotation)

@@ -29,10 +29,10 @@ _TOOL_CONTAINERS = (list, tuple, dict, Sequence, Mapping)
 _CLASS_ROLES: Mapping[type, Role] = {ToolCalls: "tool_calls", History: "history", Reasoning: "reasoning", Code: "code"}
 
 
-def role_of(annotation: TypeExpression, name: str, direction: Direction, *, is_late: bool = False) -> Role:
+def role_of(annotation: TypeExpression, name: str, direction: Direction, *, at_call: bool = False) -> Role:
     """Return the role of a field. Raises ``SignatureError`` if the type has no meaning in that direction.
 
-    Raises ``FieldDefinitionError`` for an output that no text can fill; with ``is_late``, and for types that say so, the first
+    Raises ``FieldDefinitionError`` for an output that no text can fill; with ``at_call``, and for types of the door, the first
     call raises it (``check_fillable``).
 
     >>> role_of(list[Tool], "tools", "input"), role_of(History | None, "history", "input"), role_of(int, "n", "output")
@@ -42,7 +42,7 @@ def role_of(annotation: TypeExpression, name: str, direction: Direction, *, is_l
     role: Role = _role_of_type(kind)
     if direction == "output" and role in ("value", "media", "tools"):
         found = _unfillable(annotation)
-        if found is not None and not (is_late or getattr(found, "is_refused_late", False)):
+        if found is not None and not (at_call or getattr(found, "is_refused_at_call", False)):
             raise _unfillable_error(name, annotation, found)
         if found is not None or role != "value":
             return "value"

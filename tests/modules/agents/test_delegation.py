@@ -111,7 +111,7 @@ def test_then_holds_for_direct_calls(guard: Any) -> None:
         assert tool(account=5) == asyncio.run(tool.acall(account=5)) == "5.00 EUR"
 
 
-def test_then_leaves_the_tool_and_its_texts_as_they_are() -> None:
+def test_then_keeps_the_tool_and_its_texts() -> None:
     tool = module_balance()
     guarded = tool.then(euros)
     assert guarded.handler is tool.handler
@@ -234,7 +234,7 @@ def refund(order: int, user: Injected[User]) -> str:
 
     Args:
         order: its number
-        user: who asks
+        user: the customer
     """
     return f"{order} for {user.name}"
 
@@ -330,7 +330,7 @@ def test_every_kind_of_tool_is_checked_before_the_first_request(kind: str) -> No
     assert agent.react.lm.requests == []
 
 
-def test_hints_that_cannot_be_resolved_leave_calls_of_modules_as_they_are() -> None:
+def test_module_is_called_when_a_hint_of_forward_cannot_be_resolved() -> None:
     class Odd(Module):
         def forward(self, question: unknown.Type) -> str:  # type: ignore[name-defined]  # noqa: F821
             return str(question)
