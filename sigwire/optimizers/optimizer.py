@@ -21,7 +21,9 @@ from sigwire.core.json import JsonObject
 from sigwire.core.lazy import version
 from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError, InputError, suggest, warn_user
+from sigwire.evaluate.figures.tool_counts import CallTotals
 from sigwire.evaluate.metric_plan import MetricPlan
+from sigwire.evaluate.records import program_facts
 from sigwire.keywords import ChecksKeywords
 from sigwire.lm.policy.money.budget import Budget
 from sigwire.modules.module import Module
@@ -72,7 +74,9 @@ class SearchOptions(TypedDict, total=False):
     it measures the gain as a ``testset`` does. ``tune``: what may change, of "instructions", "demos", "fields", "tools" and
     "tool_names". ``timeout``: seconds of a run.
     ``on_event``: called with each event of the search. ``executor``: runs programs on the processes of a PEP 3148 executor, or
-    of the one that a function makes, ``num_threads`` at once in each; see ``Evaluate``.
+    of the one that a function makes, ``num_threads`` at once in each; see ``Evaluate``. ``reuse`` (True): a question that the
+    search asked before for the same row, repetition and place is not asked again, also for another candidate; ``False`` asks
+    always, as do runs on an executor.
     """
 
     seed: int
@@ -87,6 +91,7 @@ class SearchOptions(TypedDict, total=False):
     timeout: float | None
     on_event: Callable[[SearchEvent], object] | None
     executor: ExecutorLike | None
+    reuse: bool
 
 
 _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
@@ -103,6 +108,7 @@ _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
         "a PEP 3148 executor or a function that makes one",
     ),
     "on_event": (lambda given: given is None or callable(given), "a function of an event"),
+    "reuse": (lambda given: isinstance(given, bool), "True or False"),
 }
 
 
@@ -326,9 +332,10 @@ class Optimizer(Teleprompter, ChecksKeywords):
         def make(task: Task) -> Rule:
             return planned(task, rows, chosen.rule(task, given), chooses=self._chooses)
 
-        found = forecast(task, make, len(task.signatures))
+        reuses = self.search.get("reuse", True)
+        found = forecast(task, make, len(task.signatures), reuses)
         most = chosen._most(task)
-        return found if most is None else found.within(*most, 2 * len(rows.test), len(task.signatures))
+        return found if most is None else found.within(*most, 2 * len(rows.test), len(task.signatures), reuses)
 
     def _most(self, task: Task) -> tuple[int, int] | None:
         """Return the most runs and writing calls of a search, if more than luck decides them."""
@@ -344,7 +351,9 @@ class Optimizer(Teleprompter, ChecksKeywords):
         table = ScoreTable()
         task = self._task(student, teacher, rows, table)
         spending = Spending(self.budget, time.monotonic, self.limit_of_runs(task))
-        store = RunStore(self.search.get("journal"), self._header(student, teacher, rows, options))
+        store = RunStore(
+            self.search.get("journal"), self._header(student, teacher, rows, options), self._facts(student)
+        )
         try:
             events = _SearchLog(spending, self.search.get("on_event"))
             engine = Engine(self._setup(student, teacher, rows, task), store, table, spending, events.add)
@@ -429,6 +438,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
             explains=self._explains,
             executor=self.search.get("executor"),
             metric=self.metric,
+            reuses=self.search.get("reuse", True),
         )
 
     def _header(self, student: Module, teacher: Module, rows: Rows, options: Mapping[str, Any]) -> JsonObject:
@@ -447,6 +457,10 @@ class Optimizer(Teleprompter, ChecksKeywords):
                 student, teacher, self._plan, self.task_model, self.prompt_model, self.teacher_settings
             ),
         }
+
+    def _facts(self, student: Module) -> JsonObject:
+        """Return what each part of a journal says beside the identity of the search, whose seed is another one."""
+        return {name: fact for name, fact in program_facts(student, self.task_model).items() if name != "seed"}
 
     def _report(
         self, task: Task, rows: Rows, verdict: SearchEnd, engine: Engine, store: RunStore, events: _SearchLog
@@ -471,6 +485,10 @@ class Optimizer(Teleprompter, ChecksKeywords):
             ),
             kept_student=verdict.kept_student,
             resumed=store.resumed,
+            reused=engine.reused,
+            calls=engine.calls,
+            winner_calls=engine.calls_of.get(verdict.winner.digest, CallTotals()),
+            segments=store.segments(),
         )
 
     def _program(self, student: M, report: OptimizationReport) -> M:

@@ -6,20 +6,18 @@ import os
 from pathlib import Path
 from typing import Any
 
-from sigwire.core.example import Example, Prediction
+from sigwire.core.example import Example
 from sigwire.errors import ConfigurationError
+from sigwire.evaluate.cell import stored_prediction
 from sigwire.evaluate.figures.scored_run import ScoredRun
-from sigwire.evaluate.plain import FieldTypes, typed_fields, types_of
-from sigwire.evaluate.records import ExampleRecord, RecordFile, last_run
+from sigwire.evaluate.plain import typed_fields, types_of
+from sigwire.evaluate.records import RecordFile, headers_of, last_records, last_run
 
-__all__ = ["load_run", "stored_prediction"]
-
-
-_OF_SEGMENTS = ("started", "sigwire", "git", "forced")  # of an earlier part of a run that was resumed
+__all__ = ["load_run"]
 
 
 def load_run(path: str | os.PathLike[str], program: object = None) -> ScoredRun:
-    """Return the last run in a file of records, with the header of its last part. Raises ``ConfigurationError`` without a run.
+    """Return the last run in a file of records, with the headers of its parts. Raises ``ConfigurationError`` without a run.
 
     Examples and predictions are built from the JSON of the records; declared fields of ``program`` get their types.
     """
@@ -27,13 +25,11 @@ def load_run(path: str | os.PathLike[str], program: object = None) -> ScoredRun:
     rows = last_run(RecordFile.read(path))
     if not rows:
         raise ConfigurationError(f"{Path(path).name} has no run (loading records). Pass the log of an evaluation.")
-    header: Any = next(row for row in reversed(rows) if row.get("type") in ("run", "segment"))
-    if earlier := [row for row in rows if row.get("type") in ("run", "segment")][:-1]:
-        header = {**header, "segments": [{name: row.get(name) for name in _OF_SEGMENTS} for row in earlier]}
-    last = {(row["id"], row["repeat"]): ExampleRecord.from_json(row) for row in rows if row.get("type") == "record"}
+    earlier: list[Any] = headers_of(rows)
+    header = earlier.pop()
     ends: list[Any] = [row for row in rows if row.get("type") == "end"]
     end: dict[str, Any] = ends[-1] if ends else {}
-    records = sorted(last.values(), key=lambda record: (record.index, record.repeat))
+    records = sorted(last_records(rows, omitted=False).values(), key=lambda record: (record.index, record.repeat))
     return ScoredRun(
         header["program"]["class"].rpartition(".")[2],
         tuple(records),
@@ -41,7 +37,7 @@ def load_run(path: str | os.PathLike[str], program: object = None) -> ScoredRun:
             Example(typed_fields({**record.inputs, **record.labels}, types)).with_inputs(*record.inputs)
             for record in records
         ),
-        tuple(stored_prediction(record, types) for record in records),
+        tuple(stored_prediction(record.cell, types) for record in records),
         header["devset"]["n"] or len({record.index for record in records}),  # rows of a job are drawn lazily
         header=header,
         status=str(end.get("status", "cancelled")),
@@ -55,9 +51,5 @@ def load_run(path: str | os.PathLike[str], program: object = None) -> ScoredRun:
         seconds=float(end.get("seconds", 0.0)),
         path=str(path),
         is_plain=program is None,
+        earlier=earlier,
     )
-
-
-def stored_prediction(record: ExampleRecord, types: FieldTypes) -> Prediction:
-    """Return the prediction of a record: declared outputs with their types, others as JSON data."""
-    return Prediction(typed_fields(record.cell.outputs or {}, types))

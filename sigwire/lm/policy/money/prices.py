@@ -140,7 +140,9 @@ class Prices:
         return next(((price, source) for pattern, price, source in rows if fnmatchcase(name, pattern)), None)
 
     def _rows_of_file(self) -> tuple[tuple[str, Price], ...]:
-        path = os.environ.get("SIGWIRE_PRICES", "") if "SIGWIRE_PRICES" in os.environ else ""  # a missing one takes long
+        path = (
+            os.environ.get("SIGWIRE_PRICES", "") if "SIGWIRE_PRICES" in os.environ else ""
+        )  # a missing one takes long
         if path != self._file[0]:
             self._file = (path, tuple(_read_rows(path)) if path else ())
             self._costs = {}
