@@ -43,7 +43,7 @@ USED = {
         "compile",
         "make_plan",
     },  # tests/dspy/test_adapters.py and test_calls.py override those of DSPy
-    "module": {"forward", "aforward", "steps"},
+    "module": {"forward", "aforward", "steps", "tool_source"},  # tool_source: tests/core/tools/test_module_tool.py
     "tool": {"bind", "parameters", "spec"},
 }
 # Methods that runs of one class use: tests/dspy/test_modules.py and tests/dspy/test_text_loop.py override them.
@@ -73,7 +73,7 @@ CALLED_BY_USERS = {
         "reset_copy", "resume", "resume_stream", "save", "session", "set_lm", "show", "update_config",
     },
     "tool": {
-        "from_function", "from_json", "from_langchain", "from_mcp_tool", "from_schema", "of", "show", "to_json", "web_search",
+        "from_function", "from_json", "from_langchain", "from_mcp_tool", "from_schema", "of", "show", "then", "to_json", "web_search",
     },
 }  # fmt: skip
 KINDS: list[tuple[str, type]] = [
