@@ -43,7 +43,7 @@ USED = {
         "compile",
         "make_plan",
     },  # tests/dspy/test_adapters.py and test_calls.py override those of DSPy
-    "module": {"forward", "aforward", "steps", "tool_source"},  # tool_source: tests/core/tools/test_module_tool.py
+    "module": {"forward", "aforward", "steps"},
     "tool": {"bind", "parameters", "spec"},
 }
 # Methods that runs of one class use: tests/dspy/test_modules.py and tests/dspy/test_text_loop.py override them.
@@ -71,6 +71,7 @@ CALLED_BY_USERS = {
         "inspect_history", "load", "load_result", "load_state", "map_named_predictors", "named_parameters",
         "named_predictors", "named_sub_modules", "parameters", "predictors", "prepare_state", "preview", "reset",
         "reset_copy", "resume", "resume_stream", "save", "session", "set_lm", "show", "update_config",
+        "tool_source",  # a tool calls it when it is made: tests/core/tools/test_module_tool.py
     },
     "tool": {
         "from_function", "from_json", "from_langchain", "from_mcp_tool", "from_schema", "of", "show", "then", "to_json", "web_search",
