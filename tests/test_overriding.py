@@ -71,9 +71,10 @@ CALLED_BY_USERS = {
         "inspect_history", "load", "load_result", "load_state", "map_named_predictors", "named_parameters",
         "named_predictors", "named_sub_modules", "parameters", "predictors", "prepare_state", "preview", "reset",
         "reset_copy", "resume", "resume_stream", "save", "session", "set_lm", "show", "update_config",
+        "tool_source",  # a tool calls it when it is made: tests/core/tools/test_module_tool.py
     },
     "tool": {
-        "from_function", "from_json", "from_langchain", "from_mcp_tool", "from_schema", "of", "show", "to_json", "web_search",
+        "from_function", "from_json", "from_langchain", "from_mcp_tool", "from_schema", "of", "show", "then", "to_json", "web_search",
     },
 }  # fmt: skip
 KINDS: list[tuple[str, type]] = [

@@ -108,7 +108,7 @@ class Tool(ChecksKeywords, HasCard):
     _shown_by = "sigwire.core.cards.tools:tool"
     callbacks: ClassVar[tuple[object, ...]] = ()  # read by every call: a missing attribute would be slow
     fixed_methods: ClassVar[Mapping[str, str]] = {
-        **dict.fromkeys(("__call__", "acall"), "pass the function as handler"),
+        **dict.fromkeys(("__call__", "acall", "astart", "check_injected", "start"), "pass the function as handler"),
         "described": "override spec",
     }
 
