@@ -14,18 +14,18 @@ import json
 import os
 import platform
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Self, cast
 
-from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.json import JsonObject, JsonValue, decode_fields, decoding
 from sigwire.core.lazy import version
 from sigwire.core.narrow import is_object
-from sigwire.errors import ConfigurationError
+from sigwire.errors import ConfigurationError, StateError
 from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.fingerprint.identity import differences, run_fingerprint
 from sigwire.evaluate.fingerprint.reading import package_version
@@ -43,6 +43,7 @@ __all__ = [
     "finished_records",
     "job_header",
     "last_run",
+    "reading_records",
     "run_header",
     "segment_header",
     "utc_now",
@@ -102,16 +103,21 @@ class ExampleRecord:
     @classmethod
     def from_json(cls, data: Mapping[str, Any], *, kept: bool = True) -> Self:
         """Decode the result of ``to_json``. Unknown members are ignored."""
-        return cls(
-            str(data["id"]),
-            int(data["index"]),
-            int(data["repeat"]),
-            data["inputs"],
-            data["labels"],
-            Cell.from_json(data),
-            str(data.get("started", "")),
-            kept,
-        )
+        cell = Cell.from_json(data)
+        read = decode_fields(_Place, data, ignores_unknown=True)
+        return cls(**{**read, "id": str(read["id"])}, cell=cell, kept=kept)
+
+
+@dataclass(frozen=True)
+class _Place:
+    """The members of a record that stand beside those of its cell."""
+
+    id: str | int
+    index: int
+    repeat: int
+    inputs: JsonObject
+    labels: JsonObject
+    started: str = ""
 
 
 class RecordFile:
@@ -186,6 +192,18 @@ def _broken_line(path: Path, error: BrokenLine) -> ConfigurationError:
     )
 
 
+@contextmanager
+def reading_records(path: str | os.PathLike[str]) -> Generator[None]:
+    """Inside the block, a line of another shape is a ``StateError`` with the name of the file."""
+    try:
+        with decoding("a record"):
+            yield
+    except StateError as error:
+        raise StateError(
+            f"{os.fspath(path)} has a line that no evaluation wrote: {error} Repair the line, or name another file."
+        ) from error
+
+
 # --- headers and resuming
 
 
@@ -249,7 +267,8 @@ def finished_records(
     last_header = next(row for row in reversed(run) if row.get("type") in ("run", "segment"))
     if not _goes_on(last_header, header, path, resume):
         return None
-    records = (ExampleRecord.from_json(row) for row in run if row.get("type") == "record")
+    with reading_records(path):
+        records = [ExampleRecord.from_json(row) for row in run if row.get("type") == "record"]
     last = {(record.id, record.repeat): record for record in records}
     return {
         key: record for key, record in last.items() if not _is_retried(record.cell) or (unscored and record.is_unscored)

@@ -21,6 +21,7 @@ from sigwire.core.record import FieldValues
 from sigwire.core.request import check_prompt_cache
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, InputError, StateError
+from sigwire.keywords import check_whole
 from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules.answer import CallContext, answer_steps
 from sigwire.modules.ask import check_config, resolve_lm
@@ -339,9 +340,8 @@ def _check_config(config: dict[str, object]) -> dict[str, object]:
     return config
 
 
-def _check_reasks(given: object) -> int:
-    if not isinstance(given, int) or isinstance(given, bool) or given < 0:
-        raise ConfigurationError(f"max_reasks is a number, 0 or more, not {given!r} (calling Predict).")
+def _check_reasks(given: Any) -> int:
+    check_whole("max_reasks", given, "calling Predict", of="re-asks", most=1_000)
     return given
 
 

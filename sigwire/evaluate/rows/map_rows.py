@@ -24,7 +24,7 @@ from sigwire.errors import ConfigurationError, InputError
 from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.examples import content_digest
 from sigwire.evaluate.fingerprint.identity import run_fingerprint
-from sigwire.evaluate.records import FinishedKeys, RecordFile, job_header, segment_header
+from sigwire.evaluate.records import FinishedKeys, RecordFile, job_header, reading_records, segment_header
 from sigwire.evaluate.rows.rows import as_example
 from sigwire.evaluate.rows.run import FinishedRow, Row, RowExecutor, RowRun, RowsCaller
 from sigwire.evaluate.rows.worker import RowRunner
@@ -289,7 +289,8 @@ def _fingerprint(job: Job) -> JsonObject:
 def _open(job: Job, out: Path, repeat: int) -> Generator[_MapFile]:
     """Open the file of records: its header, and what an earlier run finished."""
     header, finished = job_header(job.to_json(), repeat), FinishedKeys(digest_of)
-    file = RecordFile(out, finished.add)
+    with reading_records(out):
+        file = RecordFile(out, finished.add)
     header["fingerprint"] = _fingerprint(job)
     result = MapResult(str(out))
     try:

@@ -33,7 +33,6 @@ from sigwire.core.tools.tool import Approve, OnError, Tool
 from sigwire.effects.steps import Steps
 from sigwire.errors import (
     AdapterParseError,
-    ConfigurationError,
     ContextWindowExceededError,
     EmptyResponse,
     InputError,
@@ -41,6 +40,7 @@ from sigwire.errors import (
     ModelError,
     OutputTruncated,
 )
+from sigwire.keywords import check_whole
 from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules.agents.approval.limits import CallRules
 from sigwire.modules.agents.approval.resuming import Resumption, resumption_of, state_secret, suspend
@@ -383,12 +383,6 @@ class ReAct(ReadsInputs, Generic[P, S]):
         return {"steps": run.steps, "history": run.history, "termination_reason": run.termination_reason}
 
 
-_MOST_TURNS = 1_000_000
-
-
-def _check_max_iters(given: object) -> int:
-    if not isinstance(given, int) or isinstance(given, bool) or not 0 <= given <= _MOST_TURNS:
-        raise ConfigurationError(
-            f"max_iters is a number of turns from 0 to {_MOST_TURNS:,}, not {given!r:.80} (making an agent)."
-        )
+def _check_max_iters(given: Any) -> int:
+    check_whole("max_iters", given, "making an agent", of="turns")
     return given

@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 
 from sigwire.core.example import Prediction
 from sigwire.effects.steps import Steps
-from sigwire.errors import AgentStopped, ConfigurationError, ModelError
+from sigwire.errors import AgentStopped, ModelError
 from sigwire.interpreters.interpreter import Interpreter
 from sigwire.interpreters.monty import interpreter_of
+from sigwire.keywords import check_whole
 from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules.agents.submit import Submit
 from sigwire.modules.ask import check_config
@@ -65,10 +66,7 @@ class ProgramOfThought(ReadingCalls[P, S]):
         config = dict(wrap_secrets(config))
         super().__init__(callbacks)
         check_config(ProgramOfThought, config, config.get("lm"))
-        if max_iters < 1:
-            raise ConfigurationError(
-                f"max_iters is a number of programs, 1 or more, not {max_iters} (ProgramOfThought)."
-            )
+        check_whole("max_iters", max_iters, "making ProgramOfThought", of="programs", least=1)
         self.signature: SignatureClass = signature_of(signature)
         self.max_iters = max_iters
         self.interpreter: Interpreter = interpreter_of(interpreter, "ProgramOfThought")

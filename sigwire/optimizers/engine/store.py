@@ -15,12 +15,14 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any, cast
 
-from sigwire.core.json import JsonObject, dumps
+from sigwire.core.json import JsonObject, decoding, dumps
 from sigwire.core.narrow import is_object
+from sigwire.core.response import Usage
 from sigwire.errors import StateError
 from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.fingerprint.identity import differences
 from sigwire.evaluate.records import RecordFile
+from sigwire.optimizers.events import Spent
 from sigwire.optimizers.rule import RunKey
 
 __all__ = ["RunStore", "run_key", "write_key"]
@@ -77,7 +79,7 @@ class RunStore:
             _check_header(found, header, path)
         for row in rows:
             if isinstance(key := row.get("key"), str):
-                self._keep(bytes.fromhex(key), row)
+                self._keep(_checked(key, row, path), row)
 
     # --- runs
 
@@ -153,6 +155,25 @@ class RunStore:
             self._spool.seek(offset)
             data = self._spool.read(length)
         return cast(JsonObject, json.loads(data.decode(errors="surrogatepass")))
+
+
+def _checked(key: str, row: JsonObject, path: object) -> bytes:
+    """Return the key of a record that can be used."""
+    try:
+        with decoding("a record", row):
+            if row["type"] == "cell":
+                cell = Cell.from_json(cast("Mapping[str, object]", row["cell"]))
+                for counts in cell.usage.values():
+                    Usage.from_json(counts)
+            else:
+                Spent.from_json(cast("Mapping[str, object]", row["spent"]))
+                if row["outputs"] is not None and not is_object(row["outputs"]):
+                    raise TypeError("its outputs are an object")
+            return bytes.fromhex(key)
+    except StateError as error:
+        raise StateError(
+            f"The journal {str(path)!r} has a line that no search wrote: {error} Remove the line, and its run is made again."
+        ) from error
 
 
 _DIGEST = 64  # characters of a SHA-256, which helps no reader
