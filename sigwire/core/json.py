@@ -21,8 +21,8 @@ from sigwire.core.narrow import is_array, is_items, is_object
 from sigwire.errors import SigwireError, StateError
 
 __all__ = [
-    "JsonObject", "JsonValue", "Value", "decode_fields", "decoding", "dumps", "is_too_deep", "loads", "loads_lenient",
-    "loads_once",
+    "JsonObject", "JsonValue", "ShapeError", "Value", "decode_fields", "decoding", "dumps", "is_too_deep", "loads",
+    "loads_lenient", "loads_once",
 ]  # fmt: skip
 
 JsonValue: TypeAlias = "None | bool | int | float | str | list[JsonValue] | dict[str, JsonValue]"
@@ -202,6 +202,10 @@ def decode_fields(cls: type, data: Mapping[str, object], *, ignores_unknown: boo
     return values
 
 
+class ShapeError(StateError):
+    """JSON has another shape than the class that is decoded from it."""
+
+
 _SHAPE_ERRORS = (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError)
 """What code raises that reads data of another shape than it expects."""
 
@@ -228,8 +232,8 @@ def _why(error: Exception) -> str:
     return f"it needs {short(error.args[0])}" if isinstance(error, KeyError) and error.args else f"{error!s:.200}"
 
 
-def _unfit(what: str, data: object) -> StateError:
-    return StateError(f"{what} (decoding {short(data)}). Pass what to_json of this version returned.")
+def _unfit(what: str, data: object) -> ShapeError:
+    return ShapeError(f"{what} (decoding {short(data)}). Pass what to_json of this version returned.")
 
 
 _REQUIRED = object()

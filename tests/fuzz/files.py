@@ -13,6 +13,7 @@ import re
 import tempfile
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,6 @@ import sigwire.dspy as dspy
 from sigwire import (
     BootstrapFewShot,
     Cassette,
-    ChainOfThought,
     Evaluate,
     Example,
     FakeLM,
@@ -44,16 +44,16 @@ from sigwire import (
     save_program,
 )
 from sigwire.core.json import dumps
-from sigwire.core.parts import ImagePart, TextPart
+from sigwire.core.parts import TextPart
 from sigwire.core.response import Attempt, Choice, LMWarning, Usage
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.errors import SigwireError
 from sigwire.evaluate.records import ExampleRecord
+from sigwire.evaluate.rows.map_rows import map_rows
 from sigwire.evaluate.scores import Score
+from sigwire.jobs.job import Job
 from sigwire.journal.errors import ApprovalNeeded
 from sigwire.lm.policy.cache.answers import decode_response, encode_response
-from sigwire.evaluate.rows.map_rows import map_rows
-from sigwire.jobs.job import Job
 from sigwire.lm.policy.money.prices import Prices
 from sigwire.optimizers.reports.report import OptimizationReport
 from tests.fuzz.source import Source
@@ -124,8 +124,7 @@ def _files() -> Mapping[str, bytes]:
 
 
 def _agent_program() -> ReAct[..., Any]:
-    made = ReAct(TASK, tools=[find], max_iters=5, temperature=0.5)
-    return made
+    return ReAct(TASK, tools=[find], max_iters=5, temperature=0.5)
 
 
 # --- loaders of files ---------------------------------------------------------------------------------------------
@@ -338,7 +337,6 @@ def check_error(error: SigwireError) -> None:
     text = str(error)
     found = re.search(r"\S \([^()]*(\([^()]*\)[^()]*)*\)", text)
     assert found, f"no place in parentheses: {type(error).__name__}: {text}"
-    assert text.rstrip().endswith((".", "?", "!", ")", "]")), f"no sentence at the end: {text}"
     after = text[found.end() :].strip(" .:,;")
     assert after, f"nothing says what next: {type(error).__name__}: {text}"
 
@@ -354,8 +352,9 @@ def _run_file(name: str, source: Source) -> None:
             load(path)
         except SigwireError as error:
             check_error(error)
-            if name not in _WRITERS:
-                assert path.read_bytes() == content, "a refused file was changed"
+            left = path.read_bytes()
+            ended = name in _WRITERS and (left == content + b"\n" or content.startswith(left))  # a torn end is cut off
+            assert left == content or ended, "a refused file was changed"
 
 
 def _run_mapping(name: str, source: Source) -> None:
@@ -378,10 +377,8 @@ def _run_answer(source: Source) -> None:
         Response((choice,), Usage(3, 4), "m") if source.below(2) else Response((choice, choice), Usage(3, 4), "m")
     )
     content = _damaged_bytes(source, encode_response(response))
-    try:
+    with suppress(ValueError):
         repr(decode_response(content))
-    except ValueError:
-        pass
 
 
 TARGETS: Mapping[str, Callable[[Source], None]] = {

@@ -160,11 +160,11 @@ class Tool(ChecksKeywords, HasCard):
         check_limits(f"the tool {name!r}", timeout=timeout, max_output=max_output, max_calls=max_calls)
         if approve is not None and not isinstance(approve, bool) and not callable(approve):  # pyright: ignore[reportUnnecessaryComparison]
             raise ToolDefinitionError(
-                f"approve is no {short(approve)} (the tool {name!r}). Pass True, False or a function."
+                f"approve is True, False or a function, not {short(approve)} (the tool {name!r}). Pass one of these."
             )
         if on_crash not in (known := get_args(OnCrash)):
             raise ToolDefinitionError(
-                f"on_crash is no {short(on_crash)} (the tool {name!r}). Use one of {', '.join(known)}."
+                f"on_crash is one of {', '.join(known)}, not {short(on_crash)} (the tool {name!r}). Use one of these."
             )
         check_on_error(on_error, f"the tool {name!r}")
         keep = partial(object.__setattr__, self)
@@ -482,7 +482,7 @@ def _check_tool(name: object, handler: object, parameters: object) -> None:
     if parameters is not None:
         if not isinstance(parameters, dict):
             raise ToolDefinitionError(
-                f"The parameters of {name!r} are no JSON Schema but {type(parameters).__name__} (making a tool). Pass one."
+                f"The parameters of {name!r} must be a JSON Schema, not {type(parameters).__name__} (making a tool). Pass one."
             )
         from sigwire.core.schema import check_schema
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from sigwire.core.json import JsonObject, JsonValue
@@ -87,7 +87,10 @@ class ProgramRegistry:
             ) from error
         if cls in LIBRARY.values():
             known = inspect.signature(cls.__init__).parameters
-            self.options.append((made, [each for each in arguments if each not in known]))
+            asked = [
+                each for each in arguments if not (each in known or each in OPTION_NAMES or each in REQUEST_OPTIONS)
+            ]
+            self.options.append((made, asked))
         return made
 
     def check_options(self) -> None:
@@ -169,19 +172,19 @@ def _text(value: JsonValue) -> str:
     return value
 
 
-def _check_options(owner: str, options: Iterable[str], lm: object) -> None:
+def _check_options(owner: str, options: Sequence[str], lm: object) -> None:
     try:
         check: Callable[..., object] | None = getattr(lm, "check_options", None)
         if check is not None:
             check(options, "loading a program")
-        elif unknown := [name for name in options if name not in OPTION_NAMES and name not in REQUEST_OPTIONS]:
+        else:
             raise ConfigurationError(
-                f"{owner} has no parameter {unknown[0]!r}, and no model is known that has it. Pass lm=, or configure a model"
+                f"{owner} has no parameter {options[0]!r}, and no model is known that has it. Pass lm=, or configure a model."
             )
     except CallerError as error:
         raise StateError(
-            f"{owner}(...) has an argument in the file that it does not take (loading a program): {error} Or remove it from "
-            "the file."
+            f"{owner}(...) has an argument in the file that it does not take (loading a program): {error} Or "
+            "remove it from the file."
         ) from error
 
 

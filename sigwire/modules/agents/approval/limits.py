@@ -33,7 +33,9 @@ class CallRules:
     def checked(self, where: str) -> CallRules:
         """Return the rules. Raises ``ConfigurationError`` for a value that is no rule."""
         if not (self.approve is None or callable(self.approve) or isinstance(self.approve, bool)):  # pyright: ignore[reportUnnecessaryIsInstance]  # a text, by mistake
-            raise ConfigurationError(f"approve is no {short(self.approve)} ({where}). Pass True, False or a function.")
+            raise ConfigurationError(
+                f"approve is True, False or a function, not {short(self.approve)} ({where}). Pass one of these."
+            )
         for name, limit in {"max_calls": self.max_calls, "max_repeats": self.max_repeats}.items():
             check_whole(name, limit, where, of="calls", least=1, optional=True)
         return self
