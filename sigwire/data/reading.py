@@ -55,12 +55,12 @@ def load_examples(
     if not examples:
         raise InputError(f"{_name_of(source)} has no rows (reading examples). Name a file with rows.")
     if stray := [name for name in chosen if not any(name in each for each in examples)]:
-        known = list(examples[0].keys())
+        known = list(examples[0].__dict__)
         raise InputError(
             f"No row of {_name_of(source)} has the input {stray[0]!r} (reading examples). "
             f"{suggest(stray[0], known)}The fields are {', '.join(known)}."
         )
-    return [each.with_inputs(*chosen) for each in examples] if chosen else examples
+    return [Example.with_inputs(each, *chosen) for each in examples] if chosen else examples
 
 
 def read_rows(source: RowSource) -> Iterator[Row]:
@@ -92,7 +92,7 @@ def _renamed(row: Row, names: Mapping[str, str]) -> dict[str, Any]:
 def _checked_rows(rows: Iterable[object]) -> Iterator[Row]:
     for number, row in enumerate(rows, 1):
         if isinstance(row, Example):
-            yield dict(row.items())
+            yield dict(Example.items(row))
         elif is_mapping(row):
             yield row
         else:

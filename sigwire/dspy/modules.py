@@ -193,7 +193,7 @@ class Predict(Module, predict.Predict[P, S]):
         adapter = kwargs.pop("adapter") if is_given else self.adapter
         with nullcontext() if adapter is None else context(adapter=adapter):
             prediction = yield from self._call_steps(args, kwargs)
-        for name, value in list(prediction.items()):
+        for name, value in list(Prediction.items(prediction)):
             if isinstance(value, core.ToolCalls):
                 prediction[name] = ToolCalls.of(value)
         return prediction

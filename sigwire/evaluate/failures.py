@@ -126,7 +126,7 @@ def missing_label(error: Exception, example: Example) -> ConfigurationError | No
         name = error.args[0]
     if name is None:
         return None
-    known = list(example.keys())
+    known = list(Example.keys(example))
     return ConfigurationError(
         f"The metric reads the field {name!r}, which the example does not have (scoring an example). "
         f"{suggest(str(name), known)}The fields of the example are {', '.join(known)}."

@@ -85,7 +85,7 @@ class Parallel(StepsModule):
 
     def _arguments(self, given: object) -> tuple[Sequence[object], Mapping[str, object]]:
         if isinstance(given, Example):
-            return ((), dict(given.inputs().items())) if self.access_examples else ((given,), {})
+            return ((), dict(Example.items(Example.inputs(given)))) if self.access_examples else ((given,), {})
         if is_mapping(given):
             return (), given
         if is_items(given):

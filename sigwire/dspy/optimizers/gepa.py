@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
+from sigwire.core.example import Example
 from sigwire.core.json import dumps
 from sigwire.core.narrow import is_mapping, is_sequence
 from sigwire.core.record import to_plain
@@ -92,8 +93,8 @@ def _takes_five(metric: Callable[..., Any]) -> bool:
 
 def _with_images(proposer: Callable[..., Any], task: Task, writer: Any) -> Callable[..., Any]:
     """Return the proposer for inputs of the core."""
-    rows = [task.example(row).inputs() for row in task.train]
-    found = [value for row in rows for _, value in row.items() if isinstance(value, media.Image)]
+    rows = [Example.inputs(task.example(row)) for row in task.train]
+    found = [value for row in rows for _, value in Example.items(row) if isinstance(value, media.Image)]
     images = {dumps(written(image)): image for image in found for written in (to_plain, plain_value)}
 
     def propose(reflective_dataset: Any, **inputs: Any) -> Any:

@@ -71,7 +71,7 @@ def _run_of(rows: list[JsonObject], path: str | os.PathLike[str], types: FieldTy
         str(head.program["class"]).rpartition(".")[2],
         tuple(records),
         tuple(
-            Example(typed_fields({**record.inputs, **record.labels}, types)).with_inputs(*record.inputs)
+            Example.with_inputs(Example(typed_fields({**record.inputs, **record.labels}, types)), *record.inputs)
             for record in records
         ),
         tuple(stored_prediction(record, types) for record in records),

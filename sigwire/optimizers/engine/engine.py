@@ -281,7 +281,7 @@ class Engine:
         with budget or nullcontext(), track_usage() as tracker, context(rollout_id=index or None, trace=None):
             try:
                 prediction = yield from self._written(effect)
-                record["outputs"] = to_plain(dict(prediction.items()))
+                record["outputs"] = to_plain(dict(Prediction.items(prediction)))
             except ModelError as error:
                 record["error"] = f"{type(error).__name__}: {error.message}"[:500]
             except LMError as error:
@@ -302,7 +302,7 @@ class Engine:
         prediction: Prediction = yield from Predict(effect.signature, max_reasks=1).call_steps(
             **effect.inputs, **options
         )
-        return dict(prediction.items())
+        return dict(Prediction.items(prediction))
 
     def _answered(self, key: bytes) -> Mapping[str, Any] | None:
         record = self._store.written(key)
