@@ -227,7 +227,7 @@ class Predict(Module, predict.Predict[P, S]):
         """Return the steps of a call of an adapter that makes the whole call itself."""
         reader = self._reader if signature is self.signature else None
         reader = reader or InputReader(signature.spec)
-        inputs = self.prepare_inputs(reader, inputs, check_types=current().warn_on_type_mismatch)
+        inputs = type(self).prepare_inputs(self, reader, inputs, check_types=current().warn_on_type_mismatch)
         config: dict[str, object] = {**self.config, **(given.get("config") or {})}
         demos = list(self.demos if given.get("demos") is None else given["demos"])
         lm = resolve_lm(given["lm"], type(self).__name__)

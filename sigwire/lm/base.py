@@ -331,7 +331,7 @@ class BaseLM:
     def capabilities(self) -> Capabilities:
         """The capabilities of the model."""
         if self._capabilities is None:
-            self._capabilities = self.default_capabilities()
+            self._capabilities = type(self).default_capabilities(self)
         return self._capabilities
 
     @capabilities.setter

@@ -189,11 +189,11 @@ class Predict(ReadingCalls[P, S], Predictor):
         self, signature: SignatureMeta, reader: InputReader, given: dict[str, object], specials: FieldValues
     ) -> Steps[Prediction]:
         values = current()
-        inputs = self.prepare_inputs(reader, given, check_types=values.warn_on_type_mismatch)
+        inputs = type(self).prepare_inputs(self, reader, given, check_types=values.warn_on_type_mismatch)
         given_lm = specials.get("lm")
         lm = resolve_lm(self.lm if given_lm is None else given_lm, type(self).__name__)
         options, reasks = self._options(specials)
-        plan = self.plan_for(signature, lm, values, options)
+        plan = type(self).plan_for(self, signature, lm, values, options)
         demos: Any = specials.get("demos", self.demos)
         if self.nearest is not None and "demos" not in specials:
             demos = self.nearest.choose(demos, inputs)

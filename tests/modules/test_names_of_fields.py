@@ -95,7 +95,7 @@ def _pairs() -> Iterator[Any]:
         yield pytest.param(kind, name, marks=() if kind == "Predict" or name in INSIDE else pytest.mark.long)
 
 
-@pytest.mark.parametrize(("kind", "name"), _pairs())
+@pytest.mark.parametrize(("kind", "name"), [*_pairs()])
 def test_field_of_any_name_is_an_input_and_an_output_or_is_refused_when_the_module_is_made(
     kind: str, name: str
 ) -> None:

@@ -68,7 +68,7 @@ class GEPA(gepa.GEPA):
 
     def rule(self, task: Task, options: Mapping[str, Any]) -> Rule:
         """Return the rule."""
-        plan = self.evolution_plan(len(task.train), len(task.val), len(task.signatures))
+        plan = type(self).evolution_plan(self, len(task.train), len(task.val), len(task.signatures))
         if self.max_metric_calls is not None and self.max_metric_calls < plan.runs:
             warn_user(
                 f"max_metric_calls={self.max_metric_calls} allows no turn of GEPA on {len(task.val)} validation rows: it makes "

@@ -81,7 +81,7 @@ class ProgramOfThought(ReadingCalls[P, S]):
         """Return the steps of one call, without callbacks and call records of this module."""
         if args:
             raise self._reader.positional_error(type(self).__name__)
-        given = self.prepare_inputs(self._reader, dict(inputs), check_types=current().warn_on_type_mismatch)
+        given = type(self).prepare_inputs(self, self._reader, dict(inputs), check_types=current().warn_on_type_mismatch)
         submit, variables = SubmitFunction(self._submit), json_variables(given)
         run = CodeRun(self, self.interpreter.session(), submit, {self._submit.name: submit, **variables}, {})
         try:

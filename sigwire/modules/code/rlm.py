@@ -130,7 +130,7 @@ class RLM(ReadingCalls[P, S]):
         """Return the steps of one run, without callbacks and call records of this module."""
         if args:
             raise self._reader.positional_error(type(self).__name__)
-        given = self.prepare_inputs(self._reader, dict(inputs), check_types=current().warn_on_type_mismatch)
+        given = type(self).prepare_inputs(self, self._reader, dict(inputs), check_types=current().warn_on_type_mismatch)
         run = self._start(given)
         try:
             end = yield from self._loop(run)

@@ -92,7 +92,7 @@ class BestOfN(StepsModule):
                 best = found
             if found.reward >= self.threshold or number == self.N - 1:
                 break
-            program = yield from self.next_program(program, found, inputs)
+            program = yield from type(self).next_program(self, program, found, inputs)
         assert best is not None  # otherwise the last error was raised
         if (trace := current().trace) is not None:
             trace.extend(best.trace)

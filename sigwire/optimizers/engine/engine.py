@@ -281,7 +281,7 @@ class Engine:
         with budget or nullcontext(), track_usage() as tracker, context(rollout_id=index or None, trace=None):
             try:
                 prediction = yield from self._written(effect)
-                record["outputs"] = to_plain(dict(Prediction.items(prediction)))
+                record["outputs"] = to_plain(dict(prediction.items()))
             except ModelError as error:
                 record["error"] = f"{type(error).__name__}: {error.message}"[:500]
             except LMError as error:
