@@ -342,7 +342,7 @@ def _check_config(config: dict[str, object]) -> dict[str, object]:
 
 def _check_reasks(given: Any) -> int:
     check_whole("max_reasks", given, "calling Predict", of="re-asks", most=1_000)
-    return given
+    return int(given)
 
 
 def _append_trace(values: Settings, entry: tuple[object, ...]) -> None:

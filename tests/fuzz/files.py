@@ -22,6 +22,7 @@ import pytest
 
 import sigwire.dspy as dspy
 from sigwire import (
+    LM,
     BootstrapFewShot,
     Cassette,
     Evaluate,
@@ -246,6 +247,8 @@ def _mappings() -> Mapping[str, tuple[str, Load]]:
         "json_report": (dumps(report), OptimizationReport.from_json),
         "json_state": (dumps(_program().dump_state()), lambda state: _program().load_state(state)),
         "json_agent_state": (dumps(_agent_program().dump_state()), lambda state: _agent_program().load_state(state)),
+        "json_lm": (dumps(LM("openai/gpt-5-mini", api_key="k", temperature=1.0).dump_state()), LM.load_state),
+        "json_door_lm": (dumps(dspy.LM("openai/gpt-5-mini", api_key="k").dump_state()), dspy.LM.load_state),
         "json_resume": (_suspended(None), partial(_resume, None)),
         "json_resume_signed": (_suspended("secret"), partial(_resume, "secret")),
     }
@@ -254,7 +257,8 @@ def _mappings() -> Mapping[str, tuple[str, Load]]:
 MAPPINGS = (
     "json_Response", "json_Choice", "json_ToolCall", "json_Request", "json_Message", "json_Image", "json_Prediction",
     "json_Example", "json_Tool", "json_History", "json_ExampleRecord", "json_Score", "json_ToolCalls", "json_ToolResult",
-    "json_Attempt", "json_report", "json_state", "json_agent_state", "json_resume", "json_resume_signed",
+    "json_Attempt", "json_report", "json_lm", "json_door_lm",
+    "json_state", "json_agent_state", "json_resume", "json_resume_signed",
 )  # fmt: skip
 
 # --- changes ------------------------------------------------------------------------------------------------------

@@ -412,4 +412,4 @@ class ReAct(ReadsInputs, Generic[P, S]):
 
 def _check_max_iters(given: Any) -> int:
     check_whole("max_iters", given, "making an agent", of="turns")
-    return given
+    return int(given)
