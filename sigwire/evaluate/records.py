@@ -104,12 +104,12 @@ class ExampleRecord:
     def from_json(cls, data: Mapping[str, Any], *, kept: bool = True) -> Self:
         """Decode the result of ``to_json``. Unknown members are ignored."""
         cell = Cell.from_json(data)
-        read = decode_fields(_Place, data, ignores_unknown=True)
+        read = decode_fields(_RecordPlace, data, ignores_unknown=True)
         return cls(**{**read, "id": str(read["id"])}, cell=cell, kept=kept)
 
 
 @dataclass(frozen=True)
-class _Place:
+class _RecordPlace:
     """The members of a record that stand beside those of its cell."""
 
     id: str | int
