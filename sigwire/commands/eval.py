@@ -166,6 +166,7 @@ def _plain(result: EvaluationResult, comparison: Comparison | None) -> Mapping[s
     plain["interval"] = _plain_interval(result.interval)
     plain["intervals"] = {name: _plain_interval(each) for name, each in result.intervals.items()}
     plain |= _plain_tools(result.run)
+    plain["segments"] = [each.to_json() for each in result.segments]
     if comparison is not None:
         found = comparison["this"]
         plain["baseline"] = {

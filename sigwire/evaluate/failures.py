@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from sigwire.core.example import Example
@@ -39,7 +39,7 @@ from sigwire.errors import (
 from sigwire.evaluate.scores import MetricError
 from sigwire.modules.agents.tool_results import SECRET_TEXT
 
-__all__ = ["ExampleTimeout", "Failure", "FailureKind", "failure_of", "missing_label"]
+__all__ = ["ExampleTimeout", "Failure", "FailureKind", "failure_of", "missing_label", "unscored"]
 
 FailureKind: TypeAlias = Literal["program", "provider", "metric", "caller", "worker"]
 
@@ -117,6 +117,15 @@ def failure_of(error: Exception, *, in_metric: bool = False) -> Failure:
         traceback=_shortened(_traceback(error)) if is_bug else "",
         is_bug=is_bug,
     )
+
+
+def unscored(error: Exception) -> Failure:
+    """Return the failure of outputs whose scoring an error ended: a resumed run scores them, whatever the error was.
+
+    >>> unscored(BudgetSpent("spent")).kind
+    'metric'
+    """
+    return replace(failure_of(error, in_metric=True), kind="metric")
 
 
 def missing_label(error: Exception, example: Example) -> ConfigurationError | None:

@@ -28,7 +28,7 @@ from sigwire.lm.option_aliases import OPTION_NAMES
 from sigwire.lm.secrets import storable_options
 from sigwire.modules.program_stream import EventPath, EventReader, event_path_of
 from sigwire.observe.place import asked
-from sigwire.observe.usage import UsageTracker, record_usage, track_usage
+from sigwire.observe.usage import UsageTracker, record_response, record_usage, track_usage
 from sigwire.settings import Settings, current
 
 if TYPE_CHECKING:
@@ -142,9 +142,7 @@ class Ask:
         return Ask(cast("LanguageModel", _RecordedModel(self.lm, outcome)), self.request, self.reader_factory)
 
     def _record_call(self, response: Response) -> Response:
-        record_usage(
-            self.lm.model, response.usage, response.attempts, is_hit=response.cache == "hit", warnings=response.warnings
-        )
+        record_response(self.lm.model, response)
         if logs := _logs.get():
             from sigwire.lm.preview.call_log import CallRecord
 

@@ -21,7 +21,9 @@ from sigwire.core.json import JsonObject
 from sigwire.core.lazy import version
 from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError, InputError, suggest, warn_user
+from sigwire.evaluate.figures.tool_counts import CallTotals
 from sigwire.evaluate.metric_plan import MetricPlan
+from sigwire.evaluate.records import program_facts
 from sigwire.keywords import ChecksKeywords
 from sigwire.lm.policy.money.budget import Budget
 from sigwire.modules.module import Module
@@ -349,7 +351,9 @@ class Optimizer(Teleprompter, ChecksKeywords):
         table = ScoreTable()
         task = self._task(student, teacher, rows, table)
         spending = Spending(self.budget, time.monotonic, self.limit_of_runs(task))
-        store = RunStore(self.search.get("journal"), self._header(student, teacher, rows, options))
+        store = RunStore(
+            self.search.get("journal"), self._header(student, teacher, rows, options), self._facts(student)
+        )
         try:
             events = _SearchLog(spending, self.search.get("on_event"))
             engine = Engine(self._setup(student, teacher, rows, task), store, table, spending, events.add)
@@ -454,6 +458,10 @@ class Optimizer(Teleprompter, ChecksKeywords):
             ),
         }
 
+    def _facts(self, student: Module) -> JsonObject:
+        """Return what each part of a journal says beside the identity of the search, whose seed is another one."""
+        return {name: fact for name, fact in program_facts(student, self.task_model).items() if name != "seed"}
+
     def _report(
         self, task: Task, rows: Rows, verdict: SearchEnd, engine: Engine, store: RunStore, events: _SearchLog
     ) -> OptimizationReport:
@@ -478,6 +486,9 @@ class Optimizer(Teleprompter, ChecksKeywords):
             kept_student=verdict.kept_student,
             resumed=store.resumed,
             reused=engine.reused,
+            calls=engine.calls,
+            winner_calls=engine.calls_of.get(verdict.winner.digest, CallTotals()),
+            segments=store.segments(),
         )
 
     def _program(self, student: M, report: OptimizationReport) -> M:

@@ -43,7 +43,7 @@ _OPTIONS: Mapping[str, object] = {
     "timeout": None, "max_output": None, "parallel": True, "on_crash": "ask", "approve": None, "max_calls": None,
     "repeat": False, "tunable": True, "on_error": None,
 }  # fmt: skip
-_LATER: Mapping[str, object] = {"guards": (), "injected": {}}
+_ADDED: Mapping[str, object] = {"guards": (), "injected": {}}
 _NO_ARGUMENTS: tuple[JsonObject, ...] = ({}, {"type": "object"})
 
 
@@ -495,7 +495,7 @@ class Tool(ChecksKeywords, HasCard):
         return {name: getattr(self, name) for name in Tool.__slots__ if name not in ("_bind", "_views")}
 
     def __setstate__(self, state: FieldValues) -> None:
-        for name, value in {**_OPTIONS, **_LATER, **state}.items():  # an earlier version had fewer options
+        for name, value in {**_OPTIONS, **_ADDED, **state}.items():  # an earlier version had fewer options
             object.__setattr__(self, name, value)
         object.__setattr__(self, "_bind", self._arguments.bind if self._arguments else None)
         object.__setattr__(self, "_views", {})
@@ -558,11 +558,10 @@ async def _guard_awaited(waiting: Awaitable[object], guards: Sequence[Callable[[
 
 def _seen_value(value: object) -> object:
     """Return the value that the model would see: of a prediction the declared outputs, of a generator the list."""
-    from sigwire.core.example import Prediction, sent_outputs
-
     if isinstance(value, GeneratorType):
         return [*cast("Iterable[object]", value)]
-    return sent_outputs(value) if isinstance(value, Prediction) else value
+    send: Callable[[object], object] | None = getattr(type(value), "sent_outputs", None)  # a field may have the name
+    return value if send is None else send(value)
 
 
 def _check_handler(handler: UserFunction | None, name: str | None) -> None:
