@@ -15,7 +15,7 @@ from operator import add, attrgetter
 from typing import Any, NamedTuple, TypedDict
 
 from sigwire.core.example import Example, Prediction
-from sigwire.core.json import JsonObject, Value
+from sigwire.core.json import JsonObject, Value, decode_fields
 from sigwire.core.narrow import is_items
 from sigwire.core.record import Record
 from sigwire.core.response import Attempt, Repair, Usage, known_cost_of
@@ -94,24 +94,12 @@ class Cell(Value):
     known_cost: float = 0.0
     known_metric_cost: float = 0.0
 
-    def to_json(self) -> JsonObject:
-        """Return the cell as JSON."""
-        data = Value.to_json(self)
-        return data if self.failure is None else {**data, "failure": self.failure.to_json()}
-
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Cell:
-        """Decode the result of ``to_json``."""
-        values: dict[str, Any] = {name: value for name, value in data.items() if name in cls.__slots__}
-        if "failure" in values:
-            values["failure"] = Failure.from_json(values["failure"])
-        for name, kind in _PARTS.items():
-            if name in values:
-                values[name] = tuple(map(kind.from_json, values[name]))
-        return cls(**values)
+        """Decode the result of ``to_json``. Further members are ignored: those of the record around the cell."""
+        return cls(**decode_fields(cls, data, ignores_unknown=True))
 
 
-_PARTS: Mapping[str, type[Value]] = {"trace": TraceStep, "attempts": Attempt, "repairs": Repair, "steps": ReActStep}
 _without_score: Callable[[Cell], tuple[Any, ...]] = attrgetter(*[each.name for each in fields(Cell)][4:])
 
 
