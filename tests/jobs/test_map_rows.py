@@ -652,7 +652,14 @@ def test_job_without_a_runner_has_no_text(monkeypatch: pytest.MonkeyPatch) -> No
     assert json.loads(given.text())["runner"] == "sigwire.evaluate.rows.worker:RowRunner"
 
 
-@pytest.mark.parametrize("name", ["sigwire.Job", "sigwire.evaluate.rows.map_rows.Job", "sigwire.dspy.Job"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "sigwire.dspy.Job",
+        pytest.param("sigwire.Job", marks=pytest.mark.long),
+        pytest.param("sigwire.evaluate.rows.map_rows.Job", marks=pytest.mark.long),
+    ],
+)
 def test_pickled_job_of_a_public_name_has_its_runner_in_a_process_that_only_unpickles(name: str) -> None:
     module = name.removesuffix(".Job")
     make = (

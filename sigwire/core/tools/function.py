@@ -19,7 +19,7 @@ from __future__ import annotations
 import json
 import types
 import typing
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from inspect import Parameter
 from typing import Annotated, Any, NamedTuple, Protocol, Self, TypeAlias, cast
 
@@ -27,6 +27,7 @@ from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.record import FieldValues
 from sigwire.core.schema import inline_refs, schema_of, untitled_generator
 from sigwire.core.tools.docstring import ParsedDocstring, read_docstring
+from sigwire.core.tools.injected import Injection, injection_of
 from sigwire.core.tools.inspection import (
     UserFunction,
     bound_parameters,
@@ -111,6 +112,7 @@ class FunctionArguments:
         "_schema",
         "_starred",
         "_validate",
+        "injected",
         "text",
     )
 
@@ -126,7 +128,8 @@ class FunctionArguments:
         name = name or function_name(function)
         text = text or read_docstring(function_docstring(function))
         described = {**text.parameters, **(descriptions or {})}
-        self._keep(name, text, list(_read_parameters(function, name, types or {}, described)))
+        injected: list[Injection] = []
+        self._keep(name, text, list(_read_parameters(function, name, types or {}, described, injected)), injected)
         self._check_names(types or {}, descriptions or {})
 
     @classmethod
@@ -136,8 +139,15 @@ class FunctionArguments:
         made._keep(name, text, parameters)
         return made
 
-    def _keep(self, name: str, text: ParsedDocstring, read: Sequence[FunctionParameter]) -> None:
+    def _keep(
+        self,
+        name: str,
+        text: ParsedDocstring,
+        read: Sequence[FunctionParameter],
+        injected: Iterable[Injection] = (),
+    ) -> None:
         self._name, self.text = name, text
+        self.injected: Mapping[str, Injection] = {each.name: each for each in injected}
         self._arguments = {argument.name: argument for argument in read if argument.kind is not Parameter.VAR_KEYWORD}
         self._extra = next((argument for argument in read if argument.kind is Parameter.VAR_KEYWORD), None)
         self._starred = next((argument.name for argument in read if argument.kind is Parameter.VAR_POSITIONAL), None)
@@ -219,6 +229,8 @@ class FunctionArguments:
 
     def bind(self, arguments: FieldValues) -> BoundArguments:
         """Validate and convert arguments. Raises ``InputError`` with a text that a model can act on."""
+        if self.injected and (hidden := sorted(arguments.keys() & self.injected.keys())):  # ``**more`` would take them
+            raise InputError("; ".join(f"{name}: there is no such argument" for name in hidden))
         validate = self._validate or self._compile_validate()
         try:
             values = validate(arguments)
@@ -341,17 +353,21 @@ def _type_name(hint: object) -> str:
 
 
 def _read_parameters(
-    function: UserFunction, name: str, types: Types, descriptions: Mapping[str, str]
+    function: UserFunction, name: str, types: Types, descriptions: Mapping[str, str], injected: list[Injection]
 ) -> Iterator[FunctionParameter]:
+    """Yield the parameters that a model passes; add the others to ``injected``."""
     parameters = inspect_signature(function, name).parameters
     check_bound(function, name, parameters)
     bound = bound_parameters(function)
+    is_starred = any(each.kind is Parameter.VAR_POSITIONAL for each in parameters.values())
     hints = {**type_hints(function, name, bound | types.keys()), **types}
     for parameter in parameters.values():
         if parameter.name in bound:
             continue
         hint = hints.get(parameter.name, Any if isinstance(parameter.annotation, str) else parameter.annotation)
-        if parameter.kind is Parameter.VAR_KEYWORD and is_unpacked(hint):
+        if (found := injection_of(f"the tool {name!r}", parameter, hint, is_starred=is_starred)) is not None:
+            injected.append(found)
+        elif parameter.kind is Parameter.VAR_KEYWORD and is_unpacked(hint):
             yield from _unpacked_parameters(typing.get_args(hint)[0], descriptions)
         else:
             hint = Any if hint is Parameter.empty else to_typing_extensions(hint)

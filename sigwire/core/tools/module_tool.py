@@ -96,7 +96,7 @@ def _signature_arguments(handler: UserFunction, label: str, spec: Any) -> Functi
             f"{label} takes its inputs by name, and a partial gives one by position (making a tool). Write "
             "functools.partial(module, name=value)."
         )
-    parameters = list(_signature_parameters(label, spec, bound_parameters(handler)))
+    parameters = list(_signature_parameters(label, spec, bound_parameters(cast(object, handler))))
     return FunctionArguments.of_parameters(label, ParsedDocstring(spec.instructions), parameters)
 
 

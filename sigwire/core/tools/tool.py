@@ -5,11 +5,11 @@ This file runs no tool on behalf of a model; only ``sigwire.modules.agents.toolb
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from inspect import isawaitable
 from operator import is_
-from types import MethodType
+from types import GeneratorType, MethodType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeGuard, cast, get_args
 
 from sigwire.core.json import JsonObject
@@ -24,6 +24,7 @@ from sigwire.show.card import HasCard
 if TYPE_CHECKING:
     from sigwire.core.record import FieldValues
     from sigwire.core.tools.function import Arguments, BoundArguments, FunctionArguments
+    from sigwire.core.tools.injected import Injection
     from sigwire.core.tools.inspection import UserFunction
     from sigwire.core.tools.mcp import McpSession, ResultMode
     from sigwire.core.tools.texts import ToolText
@@ -41,6 +42,7 @@ _OPTIONS: Mapping[str, object] = {
     "timeout": None, "max_output": None, "parallel": True, "on_crash": "ask", "approve": None, "max_calls": None,
     "repeat": False, "tunable": True, "on_error": None,
 }  # fmt: skip
+_ADDED: Mapping[str, object] = {"guards": (), "injected": {}}
 _NO_ARGUMENTS: tuple[JsonObject, ...] = ({}, {"type": "object"})
 
 
@@ -87,7 +89,9 @@ class Tool(ChecksKeywords, HasCard):
         "approve",
         "config",
         "description",
+        "guards",
         "handler",
+        "injected",
         "is_async",
         "max_calls",
         "max_output",
@@ -123,6 +127,8 @@ class Tool(ChecksKeywords, HasCard):
     tunable: bool
     on_error: OnError | None
     is_async: bool
+    guards: tuple[Callable[[Any], object], ...]
+    injected: Mapping[str, Injection]
     _arguments: Arguments | None
     _parameters: JsonObject | None
     _spec: JsonObject | None
@@ -176,6 +182,8 @@ class Tool(ChecksKeywords, HasCard):
             keep(option, value)
         keep("is_async", handler is not None and is_async_function(handler))
         keep("metadata", dict(metadata or {}))
+        keep("guards", ())
+        keep("injected", _injected_of(handler, arguments))
         keep("_arguments", arguments)
         keep("_parameters", None if arguments or parameters in _NO_ARGUMENTS else parameters)
         keep("_spec", None)
@@ -358,7 +366,8 @@ class Tool(ChecksKeywords, HasCard):
 
     def start(self, bound: BoundArguments) -> Any:
         """Call the handler with arguments of ``bind``; what it returns may be awaitable."""
-        return self._required_handler()(*bound.args, **bound.kwargs)
+        value = self._required_handler()(*bound.args, **self._with_injected(bound))
+        return _guarded(value, self.guards) if self.guards else value
 
     def astart(self, bound: BoundArguments) -> Awaitable[Any] | None:
         """Start the handler and return what to await; ``None`` for a blocking function. A module is awaited by ``acall``."""
@@ -370,8 +379,54 @@ class Tool(ChecksKeywords, HasCard):
             if (module := module_of(handler)) is None:
                 return None
             handler = in_partials(handler, module.acall)
-        waiting: Awaitable[Any] = handler(*bound.args, **bound.kwargs)
-        return waiting
+        waiting: Awaitable[Any] = handler(*bound.args, **self._with_injected(bound))
+        return _guard_awaited(waiting, self.guards) if self.guards else waiting
+
+    def _with_injected(self, bound: BoundArguments) -> dict[str, Any]:
+        """Return the keywords of a call. A module injects itself, where no listener sees the values."""
+        if not self.injected:
+            return bound.kwargs
+        from sigwire.core.tools.module_tool import module_of
+
+        if module_of(self.handler) is not None:
+            return bound.kwargs
+        return {**bound.kwargs, **self._injected_values("calling it")}
+
+    def check_injected(self) -> None:
+        """Raise ``ConfigurationError`` if an injected parameter has no value in this context, or one of another type."""
+        if self.injected:
+            self._injected_values("before the first request of an agent")
+
+    def _injected_values(self, stage: str) -> dict[str, object]:
+        from sigwire.core.tools.injected import values_of
+
+        return values_of(self.injected.values(), f"the tool {self.name!r}", stage)
+
+    def then(self, function: Callable[[Any], object]) -> Tool:
+        """Return the tool with a guard on its results: ``function``, sync or async, gets each value and returns another.
+
+        It gets the value that the model would see (of a module the declared outputs, as ``tool.handler`` stays the module) and
+        returns the value to record and to show, or raises ``ToolFailed``. It is called once for each value, also in a journal.
+        Several guards run in the order of ``then``. Raises ``ToolDefinitionError`` if nothing here runs the tool, or
+        ``function`` is no function.
+
+        >>> def balance(account: int) -> int:
+        ...     return account * 100
+        >>> Tool(balance).then(lambda cents: f"{cents / 100:.2f} EUR")(account=5)
+        '5.00 EUR'
+        """
+        if not callable(function):  # pyright: ignore[reportUnnecessaryComparison]
+            raise ToolDefinitionError(
+                f"then takes a function of the value, not {function!r:.80} (the tool {self.name!r})."
+            )
+        self._required_handler()
+        return self._copied(guards=(*self.guards, function))
+
+    def _copied(self, **changes: object) -> Tool:
+        made = object.__new__(type(self))
+        made.__setstate__({**self.__getstate__(), **getattr(self, "__dict__", {}), **changes})
+        object.__setattr__(made, "_bind", self._bind)
+        return made
 
     def _required_handler(self) -> UserFunction:
         if self.handler is None:
@@ -411,7 +466,7 @@ class Tool(ChecksKeywords, HasCard):
             return True
         if not isinstance(other, Tool):
             return NotImplemented
-        names = ("handler", *_OPTIONS, "metadata", "spec")
+        names = ("handler", "guards", *_OPTIONS, "metadata", "spec")
         return all(getattr(self, name) == getattr(other, name) for name in names)
 
     def __hash__(self) -> int:
@@ -434,7 +489,7 @@ class Tool(ChecksKeywords, HasCard):
         return {name: getattr(self, name) for name in Tool.__slots__ if name not in ("_bind", "_views")}
 
     def __setstate__(self, state: FieldValues) -> None:
-        for name, value in {**_OPTIONS, **state}.items():  # an earlier version had fewer options
+        for name, value in {**_OPTIONS, **_ADDED, **state}.items():  # an earlier version had fewer options
             object.__setattr__(self, name, value)
         object.__setattr__(self, "_bind", self._arguments.bind if self._arguments else None)
         object.__setattr__(self, "_views", {})
@@ -462,6 +517,45 @@ def _read(handler: UserFunction | None, name: str | None, is_described: bool) ->
 
 _Read: TypeAlias = "tuple[str, str, FunctionArguments | None]"
 """Name, description and arguments."""
+
+
+def _injected_of(handler: UserFunction | None, arguments: Arguments | None) -> Mapping[str, Injection]:
+    """Return the injected parameters: those that were read with the arguments, else those of the function."""
+    found: Mapping[str, Injection] | None = getattr(arguments, "injected", None)
+    if found is not None or handler is None:
+        return found or {}
+    from sigwire.core.tools.injected import injected_parameters
+
+    return injected_parameters(handler)
+
+
+def _guarded(value: object, guards: Sequence[Callable[[Any], object]]) -> object:
+    """Return what the guards make of a value. It is awaitable if the value or a guard is."""
+    for at, guard in enumerate(guards):
+        if isawaitable(value):
+            return _guard_awaited(value, guards[at:])
+        value = guard(_seen_value(value))
+    return value
+
+
+async def _guard_awaited(waiting: Awaitable[object], guards: Sequence[Callable[[Any], object]]) -> object:
+    from sigwire.core.tools.inspection import is_async_function
+
+    value = await waiting
+    for guard in guards:
+        seen = _seen_value(value)
+        value = guard(seen) if is_async_function(guard) else await to_thread(guard, seen)
+        if isawaitable(value):
+            value = await value
+    return value
+
+
+def _seen_value(value: object) -> object:
+    """Return the value that the model would see: of a prediction the declared outputs, of a generator the list."""
+    if isinstance(value, GeneratorType):
+        return [*cast("Iterable[object]", value)]
+    send: Callable[[object], object] | None = getattr(type(value), "sent_outputs", None)  # a field may have the name
+    return value if send is None else send(value)
 
 
 def _check_handler(handler: UserFunction | None, name: str | None) -> None:

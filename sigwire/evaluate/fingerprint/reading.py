@@ -330,7 +330,9 @@ def _read_tool(reader: PartReader, tool: Tool, place: str, depth: int) -> object
         tool.timeout,
         tool.repeat,
     )
-    return "tool", facts, None if tool.handler is None else reader.value(tool.handler, f"tool `{tool.name}`", depth + 1)
+    functions = [each for each in (tool.handler, *tool.guards) if each is not None]
+    read = [reader.value(each, f"tool `{tool.name}`", depth + 1) for each in functions]
+    return "tool", facts, *(read or [None])
 
 
 def _read_method(reader: PartReader, method: MethodType, place: str, depth: int) -> object:

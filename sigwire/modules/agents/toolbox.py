@@ -49,7 +49,7 @@ from sigwire.lm.policy.deadlines import remaining_seconds, shorter
 from sigwire.modules.agents.approval.gate import CallGate
 from sigwire.modules.agents.approval.limits import CallRules
 from sigwire.modules.agents.large_results.shortening import shorten
-from sigwire.modules.agents.running_call import CurrentCall
+from sigwire.modules.agents.running_call import CurrentCall, depth_problem
 from sigwire.modules.agents.time_limit import ToolTimeout, await_within, call_within, capture_outcome
 from sigwire.modules.agents.tool_results import describe_exception, encode, short_message
 from sigwire.modules.agents.tool_run import RunRecorder, ToolRun
@@ -134,6 +134,11 @@ class Toolbox(ChecksKeywords):
             )
         self.tools[tool.name] = tool
 
+    def check_injected(self) -> None:
+        """Raise ``ConfigurationError`` if an injected parameter of a tool has no value in this context, or a wrong one."""
+        for tool in self.tools.values():
+            tool.check_injected()
+
     def __call__(self, calls: Iterable[ToolCall]) -> list[ToolResult]:
         """Run calls, blocking; return the results in call order, as the model sees them."""
         return [done.shown for done in run(self.run(calls))]
@@ -176,6 +181,8 @@ class _Calls:
             problem = f"Unknown tool {call.name[:60]!r}. The tools are: {', '.join(self._box.tools) or 'none'}."
         elif call.arguments is None:
             problem = "The arguments must be a JSON object."
+        elif deep := depth_problem():
+            problem = deep
         elif tool.handler is None:
             problem = f"The provider runs {tool.name} itself; do not call it."
         else:

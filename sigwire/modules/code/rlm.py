@@ -58,6 +58,9 @@ class RLM(ReadingCalls[P, S]):
     ``on_tool_error`` as in ``ReAct``; and ``submit(...)`` with the outputs, which ends the run. After ``max_iters`` turns, one
     more request extracts the outputs from the session (``extract=False``: ``AgentStopped``). ``config`` are request options.
 
+    A call takes the signature's inputs by name, and ``history=``: the ``History`` (or its JSON) of an earlier run, whose
+    conversation this run continues. Variables of the earlier session are not kept.
+
     The result has the outputs, ``steps``, ``history`` and ``termination_reason`` as that of ``ReAct`` (typed: ``AgentRun.of``);
     ``attempts`` and ``usage`` have the requests of turns and of ``llm_query``. Attributes for optimizers: ``generate_action``,
     ``extract``. Raises ``ConfigurationError`` without the extra ``code`` and without an interpreter, ``InputError`` for inputs
@@ -106,10 +109,11 @@ class RLM(ReadingCalls[P, S]):
         self.interpreter: Interpreter = interpreter_of(interpreter, "RLM")
         self.toolbox = Toolbox(tools, max_output=None, on_error=on_tool_error)
         self._tools = HostTools(self.toolbox)
-        self._reader = InputReader(self.signature.spec)
-        self._submit = Submit(self.signature.spec, taken={*self._reader.names, *self._tools.by_name})
+        self._signatures = made = SessionSignatures(self.signature, continues=type(self).session_classes.run.continues)
+        self.history_input = made.history
+        self._reader = InputReader(made.task.spec)
+        self._submit = Submit(made.task.spec, taken={*self._reader.names, *self._tools.by_name})
         _check_names([*LANGUAGE_FUNCTIONS, *self._tools.by_name, *self._reader.names])
-        self._signatures = made = SessionSignatures(self.signature)
         asking = [text.format(most=max_llm_calls) for text in LANGUAGE_FUNCTIONS.values()]
         self._listing = made.functions(asking, self._tools.by_name, self._submit)
         turn = made.turn(self._submit.name, max_output_chars, self.interpreter.capabilities)
@@ -127,8 +131,12 @@ class RLM(ReadingCalls[P, S]):
         """Return the steps of one run, without callbacks and call records of this module."""
         if args:
             raise self._reader.positional_error(type(self).__name__)
+        before = None if self.history_input is None else inputs.pop(self.history_input, None)
+        earlier = type(self).session_classes.run.earlier_history(before, self._submit.codecs.keys())
         given = self.prepare_inputs(self._reader, dict(inputs), check_types=current().warn_on_type_mismatch)
+        self.toolbox.check_injected()
         run = self._start(given)
+        run.history = earlier + run.history
         try:
             end = yield from self._loop(run)
             outputs = end.outputs if end.outputs is not None else (yield from self._extracted_outputs(run, end))
@@ -145,7 +153,7 @@ class RLM(ReadingCalls[P, S]):
         submit, kind = SubmitFunction(self._submit), type(self).session_classes.run
         limits = self.interpreter.limits
         limits = replace(limits, output=self.max_output_chars, calls=max(limits.calls, self.max_llm_calls))
-        read = kind.read_inputs(self.signature, inputs)
+        read = kind.read_inputs(self._signatures.task, inputs)
         run = kind(
             self,
             self.interpreter.session(limits),
@@ -219,12 +227,13 @@ class RLM(ReadingCalls[P, S]):
             raise self._stopped_error(run, end, f"and could not be extracted: {error}") from error
         run.add_prediction(prediction, "extract")
         outputs: Mapping[str, object] = prediction.__dict__
+        run.add_outputs({name: value for name, value in outputs.items() if name in self._submit.codecs})
         return outputs
 
     def _stopped_error(self, run: SessionRun, end: Termination, hint: str) -> AgentStopped:
         return AgentStopped(
             f"The run ended without its outputs ({', '.join(self._submit.codecs)}): {end.why}; {hint}. "
-            "error.steps has all turns.",
+            "error.steps has all turns; call again with history=error.history to continue.",
             reason=end.reason,
             steps=tuple(run.steps),
             history=run.history,

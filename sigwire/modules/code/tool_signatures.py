@@ -52,7 +52,9 @@ def _result_type(tool: Tool) -> str:
     declared = tool.metadata.get("outputSchema")
     if isinstance(declared, dict):
         return python_type(declared)
-    types = {} if tool.handler is None else result_types(tool.handler)
+    if tool.handler is None:
+        return ""
+    types = result_types(tool.handler)
     try:
         schemas = {name: schema_of(kind) for name, kind in types.items()}
     except (KeyError, TypeError, RuntimeError):  # a class without a schema
