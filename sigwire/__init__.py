@@ -67,6 +67,7 @@ _NAMES: dict[str, dict[str, str]] = {
     "Tools": {
         "sigwire.core.tools.calls": "ToolCall ToolCalls ToolResult WebSearch",
         "sigwire.core.tools.choice": "ToolChoice",
+        "sigwire.core.tools.injected": "Injected",
         "sigwire.core.tools.texts": "ToolText",
         "sigwire.core.tools.tool": "Tool",
         "sigwire.mcp.errors": "McpServerError",
@@ -149,7 +150,8 @@ _NAMES: dict[str, dict[str, str]] = {
         "sigwire.optimizers.rules.simba": "SIMBA",
     },
     "Many rows": {
-        "sigwire.evaluate.rows.map_rows": "Job MapResult amap_rows map_rows",
+        "sigwire.evaluate.rows.map_result": "MapResult",
+        "sigwire.evaluate.rows.map_rows": "Job amap_rows map_rows",
         "sigwire.jobs.errors": "JobRefused",
         "sigwire.lm.batch.driver": "BatchInDoubt",
         "sigwire.lm.batch.model": "BatchLM",

@@ -35,6 +35,7 @@ from sigwire.modules.code.rlm import RLM
 # Tools
 from sigwire.core.tools.calls import ToolCall, ToolCalls, ToolResult, WebSearch
 from sigwire.core.tools.choice import ToolChoice
+from sigwire.core.tools.injected import Injected
 from sigwire.core.tools.texts import ToolText
 from sigwire.core.tools.tool import Tool
 from sigwire.mcp.errors import McpServerError
@@ -136,7 +137,8 @@ from sigwire.optimizers.rules.random_search import BootstrapFewShotWithRandomSea
 from sigwire.optimizers.rules.simba import SIMBA
 
 # Many rows
-from sigwire.evaluate.rows.map_rows import Job, MapResult, amap_rows, map_rows
+from sigwire.evaluate.rows.map_result import MapResult
+from sigwire.evaluate.rows.map_rows import Job, amap_rows, map_rows
 from sigwire.jobs.errors import JobRefused
 from sigwire.lm.batch.driver import BatchInDoubt
 from sigwire.lm.batch.model import BatchLM
@@ -297,6 +299,7 @@ __all__ = [
     "HotPotF1",
     "Image",
     "InferRules",
+    "Injected",
     "InputError",
     "InputField",
     "JSONAdapter",

@@ -29,6 +29,7 @@ from sigwire.interpreters.subprocess_interpreter import SubprocessInterpreter
 # Tools
 from sigwire.core.tools.calls import ToolCall, ToolResult, WebSearch
 from sigwire.core.tools.choice import ToolChoice
+from sigwire.core.tools.injected import Injected
 from sigwire.core.tools.texts import ToolText
 from sigwire.dspy.tools import Tool, ToolCalls
 from sigwire.mcp.errors import McpServerError
@@ -129,7 +130,8 @@ from sigwire.optimizers.rules.optuna_search import BootstrapFewShotWithOptuna
 from sigwire.optimizers.rules.simba import SIMBA
 
 # Many rows
-from sigwire.evaluate.rows.map_rows import Job, MapResult, amap_rows, map_rows
+from sigwire.evaluate.rows.map_result import MapResult
+from sigwire.evaluate.rows.map_rows import Job, amap_rows, map_rows
 from sigwire.jobs.errors import JobRefused
 from sigwire.lm.batch.driver import BatchInDoubt
 from sigwire.lm.batch.model import BatchLM
@@ -365,6 +367,7 @@ __all__ = [
     "HotPotF1",
     "Image",
     "InferRules",
+    "Injected",
     "InputError",
     "InputField",
     "JSONAdapter",

@@ -7,6 +7,7 @@ A block is a folder with one file for each attempt, ``<host>-<pid>-<ns>.jsonl``;
 
 The process of an attempt holds the lock of its file. A start without its end in a file without a holder is a lost row. A full
 disk and a killed process leave whole lines. Files are 0600 in folders of 0700: they hold users' data.
+The file ``stopped`` of a block says that no row of it may start: the driver was interrupted.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TypeAlias, cast
 
-from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.json import JsonObject, JsonValue, loads
+from sigwire.errors import StateError
 from sigwire.files.lines import LineFile
 from sigwire.files.lock import lock_file
 
@@ -36,10 +38,12 @@ __all__ = [
     "read_blocks",
     "remove_block",
     "size_of",
+    "stop_block",
 ]
 
 RowKey: TypeAlias = tuple[str, int]
 """The id of a row, and its repeat."""
+_STOPPED = "stopped"
 
 
 def key_of(row: JsonObject) -> RowKey:
@@ -71,15 +75,23 @@ def read_block(block: Path) -> BlockState:
         has_ended = not _is_held(file)  # asked first: an attempt that ends meanwhile has all its lines
         for line in file.read_bytes().splitlines():
             try:
-                entry: JsonObject = json.loads(line)
+                entry: JsonObject = loads(line)
             except ValueError:  # the process was killed while it wrote
                 continue
-            if "start" in entry:
-                state.started.add(key := _key(entry["start"]))
-                if has_ended:
-                    state.lost.add(key)
-            elif "done" in entry:
-                state.done.setdefault(_key(entry["done"]), cast(JsonObject, entry["record"]))
+            try:
+                if "start" in entry:
+                    state.started.add(key := _key(entry["start"]))
+                    if has_ended:
+                        state.lost.add(key)
+                elif "done" in entry:
+                    record = cast(JsonObject, entry["record"])
+                    key_of(record)
+                    state.done.setdefault(_key(entry["done"]), record)
+            except (TypeError, ValueError, LookupError) as error:
+                raise StateError(
+                    f"{file} has a line that no worker wrote: {error!r:.100} (reading the journal of rows). Remove the folder "
+                    f"{block.parent}: its rows run again."
+                ) from error
     state.lost -= state.done.keys()
     return state
 
@@ -106,7 +118,15 @@ def _is_held(file: Path) -> bool:
 
 def _key(value: JsonValue) -> RowKey:
     name, repeat = cast("list[JsonValue]", value)
-    return str(name), cast(int, repeat)
+    if not isinstance(repeat, int):
+        raise TypeError(f"a repeat is a number, not {type(repeat).__name__}")
+    return str(name), repeat
+
+
+def stop_block(block: Path) -> None:
+    """Let no more rows of a block start, in any worker that sees its folder."""
+    block.mkdir(mode=0o700, parents=True, exist_ok=True)
+    (block / _STOPPED).touch(mode=0o600)
 
 
 def remove_block(block: Path) -> None:
@@ -118,12 +138,16 @@ class RowAttempt:
     """The file of one attempt at a chunk. Without a block nothing is written."""
 
     def __init__(self, block: Path | None) -> None:
-        self._file: LineFile | None = None
+        self._block, self._file = block, cast("LineFile | None", None)
         if block is not None:
             block.mkdir(mode=0o700, parents=True, exist_ok=True)
             name = f"{socket.gethostname()}-{os.getpid()}-{time.time_ns()}.jsonl"
             # Unsynced: a worker is killed more often than its machine, and runs its rows again if the lines are lost.
             self._file = LineFile(block / name, mode=0o600, sync_seconds=None)
+
+    def is_stopped(self) -> bool:
+        """Return True if the driver wants no row to start."""
+        return self._block is not None and (self._block / _STOPPED).exists()
 
     def start(self, row: JsonObject) -> None:
         """Write that a row begins."""

@@ -32,7 +32,7 @@ from sigwire.effects.loops import block_on
 from sigwire.effects.steps import Steps, arun
 from sigwire.effects.waiting import sleep
 from sigwire.errors import BudgetSpent, ConfigurationError
-from sigwire.jobs.errors import error_text
+from sigwire.jobs.errors import RowEnded, error_text
 from sigwire.jobs.journal import BlockState, RowAttempt, key_of, read_block
 from sigwire.jobs.orphan import DriverWatch
 from sigwire.jobs.paths import digests_of, load_path
@@ -130,11 +130,14 @@ class _Worker:
 
     async def _one(self, row: JsonObject, attempt: RowAttempt, records: list[JsonObject], answer: JsonObject) -> None:
         async with _slots(self._concurrency):
-            if "refused" in answer or _watch.is_orphan:
+            if "refused" in answer or _watch.is_orphan or attempt.is_stopped():
                 return
             attempt.start(row)
             try:
                 record = await arun(self._runner.steps(row))
+            except RowEnded as ended:
+                answer.setdefault("refused", _refusal(ended.error))
+                record = ended.record
             except Exception as error:  # of a kind that ends the run
                 answer.setdefault("refused", _refusal(error))
                 return

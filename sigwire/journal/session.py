@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias, cast
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.lazy import version
 from sigwire.effects.loops import to_thread
-from sigwire.effects.performing import Frame, Recordable, current_frame, in_frame
+from sigwire.effects.performing import Frame, Recordable, current_frame, passed_on
 from sigwire.effects.steps import FunctionEffect, Steps
 from sigwire.errors import InputError, StateError, warn_user
 from sigwire.journal.divergence import divergence
@@ -179,7 +179,7 @@ class Session:
         if on_crash is not None:
             yield _stored(partial(write, "started"))
         try:
-            value = yield from self._made(effect, place)
+            value = yield from passed_on(effect, place, self._outer)
         except Exception as error:
             data = effect.dump_error(error)
             if data is not None or on_crash is not None:
@@ -188,13 +188,6 @@ class Session:
         waits = getattr(effect, "waits", None)
         yield _stored(partial(write, "waiting" if waits is not None and waits(value) else "done", effect.dump(value)))
         return value
-
-    def _made(self, effect: Recordable[Any], place: str) -> Steps[Any]:
-        """Perform an effect that is not recorded: as the frame around the run does, such as that of a cassette."""
-        if self._outer is None:
-            return (yield effect)
-        outer = Frame(self._outer.perform, path=place)
-        return (yield from in_frame(outer, outer.perform, effect, outer))
 
     def _recorded(self, place: str, effect: Recordable[Any], fingerprint: str, key: JsonObject) -> EffectRow | None:
         """Return the row of a place. If another effect is recorded there, raise ``JournalDivergence``, or fork the run."""

@@ -33,6 +33,7 @@ from sigwire.optimizers.engine.identity import (
     options_digest,
     program_digest,
     rows_digest,
+    search_facts,
     search_fingerprint,
 )
 from sigwire.optimizers.engine.plan import Forecast, forecast
@@ -72,7 +73,9 @@ class SearchOptions(TypedDict, total=False):
     it measures the gain as a ``testset`` does. ``tune``: what may change, of "instructions", "demos", "fields", "tools" and
     "tool_names". ``timeout``: seconds of a run.
     ``on_event``: called with each event of the search. ``executor``: runs programs on the processes of a PEP 3148 executor, or
-    of the one that a function makes, ``num_threads`` at once in each; see ``Evaluate``.
+    of the one that a function makes, ``num_threads`` at once in each; see ``Evaluate``. ``reuse`` (True): a question that the
+    search asked before for the same row, repetition and place is not asked again, also for another candidate; ``False`` asks
+    always, as do runs on an executor.
     """
 
     seed: int
@@ -87,6 +90,7 @@ class SearchOptions(TypedDict, total=False):
     timeout: float | None
     on_event: Callable[[SearchEvent], object] | None
     executor: ExecutorLike | None
+    reuse: bool
 
 
 _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
@@ -103,6 +107,7 @@ _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
         "a PEP 3148 executor or a function that makes one",
     ),
     "on_event": (lambda given: given is None or callable(given), "a function of an event"),
+    "reuse": (lambda given: isinstance(given, bool), "True or False"),
 }
 
 
@@ -230,7 +235,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
         options: Mapping[str, Any] | None = None,
     ) -> Steps[M]:
         """Return the steps of ``compile``, for ``yield from`` in other steps."""
-        given = self.check_options(student, options or {})
+        given = type(self).check_options(self, student, options or {})
         testset = list(testset or ())
         if testset and self.metric is None:
             name = type(self).__name__
@@ -257,7 +262,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
         given: Mapping[str, Any],
     ) -> Rows:
         """Return the rows of a search. A share that is held out takes the place of the test set."""
-        train, val = self.row_sets(trainset, valset, given)
+        train, val = type(self).row_sets(self, trainset, valset, given)
         if share := self.search.get("hold_out", 0.0):
             if testset:
                 raise ConfigurationError(
@@ -318,7 +323,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
         **options: Any,
     ) -> Forecast:
         """Return what ``compile`` with these arguments may cost. No call is made."""
-        given = self.check_options(student, options)
+        given = type(self).check_options(self, student, options)
         chosen = self._for_call(given)
         rows = chosen._rows(student, trainset, valset, list(testset or ()), given)
         task = chosen._task(student, teacher or student, rows, ScoreTable())
@@ -326,9 +331,10 @@ class Optimizer(Teleprompter, ChecksKeywords):
         def make(task: Task) -> Rule:
             return planned(task, rows, chosen.rule(task, given), chooses=self._chooses)
 
-        found = forecast(task, make, len(task.signatures))
+        reuses = self.search.get("reuse", True)
+        found = forecast(task, make, len(task.signatures), reuses)
         most = chosen._most(task)
-        return found if most is None else found.within(*most, 2 * len(rows.test), len(task.signatures))
+        return found if most is None else found.within(*most, 2 * len(rows.test), len(task.signatures), reuses)
 
     def _most(self, task: Task) -> tuple[int, int] | None:
         """Return the most runs and writing calls of a search, if more than luck decides them."""
@@ -344,7 +350,11 @@ class Optimizer(Teleprompter, ChecksKeywords):
         table = ScoreTable()
         task = self._task(student, teacher, rows, table)
         spending = Spending(self.budget, time.monotonic, self.limit_of_runs(task))
-        store = RunStore(self.search.get("journal"), self._header(student, teacher, rows, options))
+        store = RunStore(
+            self.search.get("journal"),
+            self._header(student, teacher, rows, options),
+            search_facts(student, self.task_model),
+        )
         try:
             events = _SearchLog(spending, self.search.get("on_event"))
             engine = Engine(self._setup(student, teacher, rows, task), store, table, spending, events.add)
@@ -429,6 +439,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
             explains=self._explains,
             executor=self.search.get("executor"),
             metric=self.metric,
+            reuses=self.search.get("reuse", True),
         )
 
     def _header(self, student: Module, teacher: Module, rows: Rows, options: Mapping[str, Any]) -> JsonObject:
@@ -471,6 +482,10 @@ class Optimizer(Teleprompter, ChecksKeywords):
             ),
             kept_student=verdict.kept_student,
             resumed=store.resumed,
+            reused=engine.reused,
+            calls=engine.calls,
+            winner_calls=engine.calls_of_candidate(verdict.winner.digest),
+            segments=store.segments(),
         )
 
     def _program(self, student: M, report: OptimizationReport) -> M:

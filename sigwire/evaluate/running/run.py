@@ -9,33 +9,32 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
-from contextlib import closing, nullcontext, suppress
-from dataclasses import dataclass, replace
+from contextlib import closing, suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sigwire.core.example import Example
 from sigwire.effects.cancellation import CANCEL_GRACE_SECONDS, CancelScope, on_cancel, set_scope
 from sigwire.effects.emitting import Emit
-from sigwire.effects.gather import Gather
 from sigwire.effects.loops import has_running_loop
 from sigwire.effects.steps import Steps
-from sigwire.effects.waiting import sleep
 from sigwire.errors import ConfigurationError, SigwireError
-from sigwire.evaluate.cell import Cell, CellOptions, score_steps
+from sigwire.evaluate.cell import Cell, CellOptions, stored_prediction
 from sigwire.evaluate.examples import check_devset, check_program, example_ids
 from sigwire.evaluate.failures import Failure
-from sigwire.evaluate.figures.stored_run import stored_prediction
 from sigwire.evaluate.git import git_state
 from sigwire.evaluate.metric_plan import MetricPlan
 from sigwire.evaluate.plain import types_of
 from sigwire.evaluate.progress import progress_reporter
-from sigwire.evaluate.records import ExampleRecord, run_header, utc_now
+from sigwire.evaluate.records import ExampleRecord, run_header
 from sigwire.evaluate.result import EvaluationResult
 from sigwire.evaluate.rows.run import FinishedRow, Row, RowExecutor, RowRun, RowsCaller
 from sigwire.evaluate.running.log import RunLog
 from sigwire.evaluate.running.options import EvaluationOptions
 from sigwire.evaluate.running.stop import EvaluationStop, StopRule
+from sigwire.evaluate.segments import utc_now
 from sigwire.jobs.errors import JobRefused
 from sigwire.modules.module import Module
 from sigwire.observe.callbacks import watched_call, watched_steps
@@ -59,7 +58,10 @@ class EvaluationAborted(SigwireError):
 
 
 class EvaluationInterrupted(KeyboardInterrupt):
-    """Ctrl-C ended an evaluation. ``result`` has the finished examples."""
+    """Ctrl-C ended an evaluation. ``result`` has the finished examples.
+
+    The first Ctrl-C waits at most ten seconds for examples in flight, a second one does not.
+    """
 
     def __init__(self, message: str, result: EvaluationResult) -> None:
         super().__init__(message)
@@ -86,7 +88,6 @@ class EvaluationRun(RowsCaller):
         self._total = len(self._examples) * options.repeat
         self._lock = threading.Lock()
         self._scope = CancelScope()
-        self._active: set[tuple[int, int]] = set()
         self._stop = StopRule(options.errors, options.max_errors, options.budget)
         self._has_printed = False
         self._started = time.monotonic()
@@ -95,6 +96,8 @@ class EvaluationRun(RowsCaller):
         self._log.take(self._ids, self._examples, options.repeat, self._types)
         mode = options.progress if options.display_progress in (None, True) else False
         self._reporter = progress_reporter(mode, self._total, plan.name)
+        executor = None if options.executor is None else RowExecutor(options.executor)
+        self._rows = RowRun(options.metric, plan, self._limit(), executor)
 
     def _make_header(self) -> JsonObject:
         options = self._options
@@ -122,19 +125,14 @@ class EvaluationRun(RowsCaller):
 
     def _run_rows(self) -> Steps[None]:
         options, log = self._options, self._log
-        if log.unscored:
-            yield Gather(
-                [self._score_again(place, record) for place, record in log.unscored.items()], limit=self._limit()
-            )
         pending = [
             self._row(index, repeat)
             for repeat in range(1, options.repeat + 1)
             for index in range(len(self._examples))
-            if (index, repeat) not in log.records and (index, repeat) not in log.unscored
+            if (index, repeat) not in log.records
         ]
         if not pending:
             return
-        executor = None if options.executor is None else RowExecutor(options.executor)
         cell_options: CellOptions = {
             "timeout": options.timeout,
             "failure_score": options.failure_score,
@@ -142,7 +140,7 @@ class EvaluationRun(RowsCaller):
         }
         journal = None if log.path is None else Path(f"{log.path}.journal")
         settings = {"fresh": True} if options.fresh else None
-        with closing(RowRun(options.metric, self._plan, self._limit(), executor)) as rows:
+        with closing(self._rows) as rows:
             try:
                 end = yield from rows.steps(
                     pending, cell_options, self, budget=options.budget, settings=settings, journal=journal
@@ -153,23 +151,10 @@ class EvaluationRun(RowsCaller):
         if end.status != "complete":
             self._stop.end(end.status, None, end.detail)
 
-    def _score_again(self, place: tuple[int, int], record: ExampleRecord) -> Steps[None]:
-        """Score the stored outputs of a row whose metric failed. The program is not run."""
-        prediction, example = stored_prediction(record, self._types), self._examples[place[0]]
-        try:
-            with nullcontext() if self._options.budget is None else self._options.budget:
-                cell = yield from score_steps(
-                    record.cell, example, prediction, self._plan, raises=_RAISED[self._options.errors]
-                )
-        except Exception as error:
-            self._stop.end_by(error, record.id)
-            return
-        if (count := self._keep(replace(record, cell=cell), prediction)) is not None:
-            yield Emit(ExampleDone(self._log.records[place], count, self._total))
-
     def _row(self, index: int, repeat: int) -> Row:
         name, sample = self._ids[index], repeat if repeat > 1 else None
-        return Row(self._get_program, self._examples[index], name, index, repeat, sample, name, self._types)
+        stored = self._log.unscored.get((index, repeat))
+        return Row(self._get_program, self._examples[index], name, index, repeat, sample, name, self._types, stored)
 
     def _get_program(self) -> object:
         return self._program
@@ -188,19 +173,14 @@ class EvaluationRun(RowsCaller):
     # --- rows
 
     def around(self, row: Row, steps: Steps[Cell]) -> Steps[Cell]:
-        self._active.add((row.index, row.repeat))
         if not has_running_loop():  # a task is cancelled by its loop, a thread by the scope
             set_scope(self._scope)
-        try:
-            return (yield from watched_steps("example", self._options, partial(self._facts, row), steps))
-        except BaseException:
-            self._active.discard((row.index, row.repeat))
-            raise
+        return watched_steps("example", self._options, partial(self._facts, row), steps)
 
     def _facts(self, row: Row) -> dict[str, object]:
         """Return the facts of a row for callbacks."""
         facts = {"id": row.id, "index": row.index, "repeat": row.repeat, "metric": self._plan.name}
-        return {**facts, "inputs": dict(row.example.inputs().items())}
+        return {**facts, "inputs": dict(Example.items(Example.inputs(row.example)))}
 
     def fail(self, row: Row, error: Exception) -> None:
         self._stop.end_by(error, row.id)
@@ -208,22 +188,22 @@ class EvaluationRun(RowsCaller):
     def is_over(self) -> bool:
         return self._stop.is_over()
 
+    def note(self, text: str) -> None:
+        self._reporter.note(text)
+
     def sync(self) -> None:
         self._log.sync()
 
     def keep(self, done: FinishedRow) -> Steps[None]:
-        try:
-            record, prediction = done.record(), done.prediction
-            if self._options.executor is not None:  # the row ran in another process: listeners see its end only
-                with watched_call("example", self._options, self._facts(done.row)) as end:
-                    end(done.cell)
-                prediction = stored_prediction(record, self._types)
-            elif done.cell.failure is not None and self._stop.is_out_of_time():
-                return
-            if (count := self._keep(record, prediction)) is not None:
-                yield Emit(ExampleDone(record, count, self._total))
-        finally:
-            self._active.discard((done.row.index, done.row.repeat))
+        record, prediction = done.record(self._log.segment), done.prediction
+        if self._options.executor is not None:  # the row ran in another process: listeners see its end only
+            with watched_call("example", self._options, self._facts(done.row)) as end:
+                end(done.cell)
+            prediction = stored_prediction(record.cell, self._types)
+        elif (failure := done.cell.failure) is not None and failure.kind != "metric" and self._stop.is_out_of_time():
+            return
+        if (count := self._keep(record, prediction)) is not None:
+            yield Emit(ExampleDone(record, count, self._total))
 
     def _keep(self, record: ExampleRecord, prediction: object) -> int | None:
         """Write a record, then show it. Return the number of finished runs; ``None`` after the end of the evaluation."""
@@ -273,9 +253,8 @@ class EvaluationRun(RowsCaller):
         """Wake what is under way, which then closes its connections, and return the result of what is finished."""
         self._stop.end("cancelled")
         if self._scope.cancel():
-            ends = time.monotonic() + CANCEL_GRACE_SECONDS
-            while self._active and time.monotonic() < ends:
-                sleep(0.01)
+            with suppress(KeyboardInterrupt):  # pressed again: the result of what is finished is wanted all the same
+                self._rows.in_flight.wait(CANCEL_GRACE_SECONDS)
         return self._close("cancelled")
 
     def _summary(self) -> str:
@@ -299,6 +278,7 @@ class EvaluationRun(RowsCaller):
             [self._examples[index] for index, _ in places],
             [predictions[place] for place in places],
             header=self._log.header,
+            earlier=self._log.earlier,
             status=status,
             metric_names=self._plan.names,
             repeat=options.repeat,

@@ -11,8 +11,9 @@ from sigwire.core.tools.calls import ToolCall
 from sigwire.effects.performing import current_frame
 from sigwire.observe.callbacks import ACTIVE_TOOL_CALL
 from sigwire.observe.place import running
+from sigwire.settings import current
 
-__all__ = ["CurrentCall", "current_call"]
+__all__ = ["CurrentCall", "current_call", "depth_problem"]
 
 
 class CurrentCall:
@@ -94,6 +95,18 @@ class CurrentCall:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         ACTIVE_TOOL_CALL.set(self.outer)
+
+
+def depth_problem() -> str:
+    """Return why one more call of a tool must not run here, "" if it may (the setting ``max_depth``)."""
+    call, depth, most = ACTIVE_TOOL_CALL.get(), 0, current().max_depth
+    while call is not None:
+        call, depth = call.outer, depth + 1
+    if depth < most:
+        return ""
+    return (
+        f"The call was not run: calls of tools are nested {depth} deep, which is the limit (max_depth). Do without it."
+    )
 
 
 def current_call() -> CurrentCall:

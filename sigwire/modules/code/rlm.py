@@ -17,6 +17,7 @@ from sigwire.effects.steps import Steps
 from sigwire.errors import AgentStopped, ConfigurationError, ContextWindowExceededError, ModelError
 from sigwire.interpreters.interpreter import Interpreter
 from sigwire.interpreters.monty import interpreter_of
+from sigwire.keywords import check_whole
 from sigwire.lm.base import LanguageModel
 from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules.agents.run import Termination
@@ -58,6 +59,9 @@ class RLM(ReadingCalls[P, S]):
     ``on_tool_error`` as in ``ReAct``; and ``submit(...)`` with the outputs, which ends the run. After ``max_iters`` turns, one
     more request extracts the outputs from the session (``extract=False``: ``AgentStopped``). ``config`` are request options.
 
+    A call takes the signature's inputs by name, and ``history=``: the ``History`` (or its JSON) of an earlier run, whose
+    conversation this run continues. Variables of the earlier session are not kept.
+
     The result has the outputs, ``steps``, ``history`` and ``termination_reason`` as that of ``ReAct`` (typed: ``AgentRun.of``);
     ``attempts`` and ``usage`` have the requests of turns and of ``llm_query``. Attributes for optimizers: ``generate_action``,
     ``extract``. Raises ``ConfigurationError`` without the extra ``code`` and without an interpreter, ``InputError`` for inputs
@@ -98,18 +102,21 @@ class RLM(ReadingCalls[P, S]):
         config = dict(wrap_secrets(config))
         super().__init__(callbacks)
         check_config(RLM, config, config.get("lm"))
-        limits = {"max_iters": max_iters, "max_output_chars": max_output_chars, "parallel": parallel}
-        _check_limits({**limits, "max_llm_calls": max_llm_calls + 1})
+        check_whole("max_iters", max_iters, "creating an RLM", of="turns", least=1)
+        check_whole("max_llm_calls", max_llm_calls, "creating an RLM", of="calls")
+        check_whole("max_output_chars", max_output_chars, "creating an RLM", of="characters", least=1, most=100_000_000)
+        check_whole("parallel", parallel, "creating an RLM", of="calls", least=1)
         self.signature: SignatureClass = signature_of(signature)
         self.max_iters, self.max_llm_calls, self.max_output_chars = max_iters, max_llm_calls, max_output_chars
         self.sub_lm, self.parallel, self.extracts = sub_lm, parallel, extract
         self.interpreter: Interpreter = interpreter_of(interpreter, "RLM")
         self.toolbox = Toolbox(tools, max_output=None, on_error=on_tool_error)
         self._tools = HostTools(self.toolbox)
-        self._reader = InputReader(self.signature.spec)
-        self._submit = Submit(self.signature.spec, taken={*self._reader.names, *self._tools.by_name})
+        self._signatures = made = SessionSignatures(self.signature, continues=type(self).session_classes.run.continues)
+        self.history_input = made.history
+        self._reader = InputReader(made.task.spec)
+        self._submit = Submit(made.task.spec, taken={*self._reader.names, *self._tools.by_name})
         _check_names([*LANGUAGE_FUNCTIONS, *self._tools.by_name, *self._reader.names])
-        self._signatures = made = SessionSignatures(self.signature)
         asking = [text.format(most=max_llm_calls) for text in LANGUAGE_FUNCTIONS.values()]
         self._listing = made.functions(asking, self._tools.by_name, self._submit)
         turn = made.turn(self._submit.name, max_output_chars, self.interpreter.capabilities)
@@ -127,8 +134,12 @@ class RLM(ReadingCalls[P, S]):
         """Return the steps of one run, without callbacks and call records of this module."""
         if args:
             raise self._reader.positional_error(type(self).__name__)
-        given = self.prepare_inputs(self._reader, dict(inputs), check_types=current().warn_on_type_mismatch)
+        before = None if self.history_input is None else inputs.pop(self.history_input, None)
+        earlier = type(self).session_classes.run.earlier_history(before, self._submit.codecs.keys())
+        given = type(self).prepare_inputs(self, self._reader, dict(inputs), check_types=current().warn_on_type_mismatch)
+        self.toolbox.check_injected()
         run = self._start(given)
+        run.history = earlier + run.history
         try:
             end = yield from self._loop(run)
             outputs = end.outputs if end.outputs is not None else (yield from self._extracted_outputs(run, end))
@@ -145,7 +156,7 @@ class RLM(ReadingCalls[P, S]):
         submit, kind = SubmitFunction(self._submit), type(self).session_classes.run
         limits = self.interpreter.limits
         limits = replace(limits, output=self.max_output_chars, calls=max(limits.calls, self.max_llm_calls))
-        read = kind.read_inputs(self.signature, inputs)
+        read = kind.read_inputs(self._signatures.task, inputs)
         run = kind(
             self,
             self.interpreter.session(limits),
@@ -219,22 +230,17 @@ class RLM(ReadingCalls[P, S]):
             raise self._stopped_error(run, end, f"and could not be extracted: {error}") from error
         run.add_prediction(prediction, "extract")
         outputs: Mapping[str, object] = prediction.__dict__
+        run.add_outputs({name: value for name, value in outputs.items() if name in self._submit.codecs})
         return outputs
 
     def _stopped_error(self, run: SessionRun, end: Termination, hint: str) -> AgentStopped:
         return AgentStopped(
             f"The run ended without its outputs ({', '.join(self._submit.codecs)}): {end.why}; {hint}. "
-            "error.steps has all turns.",
+            "error.steps has all turns; call again with history=error.history to continue.",
             reason=end.reason,
             steps=tuple(run.steps),
             history=run.history,
         )
-
-
-def _check_limits(limits: Mapping[str, int]) -> None:
-    for name, value in limits.items():
-        if value < 1:
-            raise ConfigurationError(f"{name} is a limit above 0, not {value} (creating an RLM).")
 
 
 def _check_names(names: Sequence[str]) -> None:

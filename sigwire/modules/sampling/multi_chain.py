@@ -9,10 +9,11 @@ from sigwire.core.example import Completions, Prediction
 from sigwire.core.json import dumps
 from sigwire.core.record import to_plain
 from sigwire.effects.steps import Steps
-from sigwire.errors import ConfigurationError, InputError
+from sigwire.errors import InputError
+from sigwire.keywords import check_whole
 from sigwire.modules.module import StepsModule
 from sigwire.modules.predict import Predict, signature_of
-from sigwire.signatures.declarations import InputField, OutputField
+from sigwire.signatures.declarations import InputField, OutputField, added_output
 from sigwire.signatures.signature import Signature
 
 __all__ = ["MultiChainComparison"]
@@ -45,8 +46,7 @@ class MultiChainComparison(StepsModule):
         **config: Any,
     ) -> None:
         super().__init__(callbacks)
-        if M < 1:
-            raise ConfigurationError(f"M is a number of answers, above 0, not {M} (making a MultiChainComparison).")
+        check_whole("M", M, "making a MultiChainComparison", of="answers", least=1, most=1_000)
         asked = signature_of(signature)
         self.M = M
         self._outputs = [spec.name for spec in asked.spec.outputs]
@@ -54,7 +54,7 @@ class MultiChainComparison(StepsModule):
             asked = asked.append(
                 f"reasoning_attempt_{number}", InputField(desc="the reasoning and answer of a student")
             )
-        reason = OutputField(desc="Compare the attempts, then reason to the right answer.")
+        reason = added_output(OutputField(desc="Compare the attempts, then reason to the right answer."))
         if temperature is not None:
             config["temperature"] = temperature
         self.predict: Predict[..., Any] = Predict(asked.prepend("rationale", reason, str), **config)
@@ -71,6 +71,9 @@ class MultiChainComparison(StepsModule):
         attempts = {f"reasoning_attempt_{number}": self._attempt(each) for number, each in enumerate(found, 1)}
         prediction: Prediction = yield from self.predict.call_steps(**inputs, **attempts)
         return prediction
+
+    def tool_source(self) -> None:
+        """Return ``None``: a call takes completions, which no model can give."""
 
     def _attempt(self, completion: Mapping[str, Any]) -> str:
         """Return the reasoning and the outputs of an answer as text, whole."""

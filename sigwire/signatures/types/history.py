@@ -8,13 +8,15 @@ how the data are decoded.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from reprlib import repr as short
 from typing import Any, NoReturn, Self, TypeAlias, cast
 
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.narrow import is_items, is_mapping
+from sigwire.core.parts import AudioPart, FilePart, ImagePart, TextPart
 from sigwire.core.record import FieldValue, FieldValues, Record, to_plain
-from sigwire.core.tools.calls import ToolCalls
+from sigwire.core.tools.calls import ToolCall, ToolCalls, ToolResult
 from sigwire.errors import InputError
 from sigwire.show.card import HasCard
 from sigwire.signatures.types.base import FieldType
@@ -107,6 +109,19 @@ class History(FieldType, HasCard):
         added = (*turns, fields) if fields else turns
         return _from_turns((*self.messages, *map(_turn, added)))
 
+    def without_tools(self) -> History:
+        """Return the history without calls of tools (``submit`` too) and their results; fields and texts stay.
+
+        For another agent, which has other tools.
+
+        >>> from sigwire.core.tools.calls import ToolCall, ToolResult
+        >>> call, result = ToolCall("call_0", "find", {}), ToolResult("call_0", "find", "here")
+        >>> asked, answer = {"question": "Where?"}, Message.assistant("I look.", [call])
+        >>> [turn for turn in History([asked, answer, Message.tool(result)]).without_tools()]
+        [Turn({'question': 'Where?'}), Message(role='assistant', parts=(TextPart(text='I look.'),))]
+        """
+        return _from_turns(kept for turn in self.messages if (kept := _without_tools(turn)) is not None)
+
     def __add__(self, other: Iterable[FieldValues | Message]) -> History:
         return self.append(*other)
 
@@ -149,14 +164,18 @@ class History(FieldType, HasCard):
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Decode the result of ``to_json``, or ``{"messages": [...]}``. Raises ``InputError`` for anything else."""
         if not (is_mapping(data) and is_items(turns := data.get("messages"))):
-            raise InputError(f'The JSON of a History is {{"messages": [...]}}, not {data!r:.80}.')
+            raise InputError(
+                f'This is no JSON of a History (decoding {short(data)}). Pass {{"messages": [...]}}, as to_json returns it.'
+            )
         kinds: Mapping[str, Any] = found if is_mapping(found := data.get("kinds")) else {}
         decoded: list[AnyTurn] = []
         for at, turn in enumerate(turns):
             try:
                 decoded.append(_decode(turn, kinds.get(str(at))))
-            except (AttributeError, KeyError, TypeError, ValueError) as error:
-                raise InputError(f"Turn {at} of a History's JSON cannot be decoded: {error!r:.200}") from error
+            except (AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
+                raise InputError(
+                    f"A turn of a History cannot be decoded: {error!s:.200} (decoding turn {at}). Pass what to_json returned."
+                ) from error
         return cls(decoded)
 
     @classmethod
@@ -167,7 +186,7 @@ class History(FieldType, HasCard):
             return cls.from_json(value) if "kinds" in value else cls(turns)
         if is_items(value):
             return cls(value)
-        raise InputError(f"A History is read from its JSON or from a list of turns, not {type(value).__name__}.")
+        raise InputError(f"{type(value).__name__} is no History (reading it). Pass its JSON, or a list of turns.")
 
     @classmethod
     def json_schema(cls) -> JsonObject:
@@ -177,6 +196,18 @@ class History(FieldType, HasCard):
             "properties": {"messages": {"type": "array", "items": {"type": "object"}}, "kinds": {"type": "object"}},
             "required": ["messages"],
         }
+
+
+def _without_tools(turn: AnyTurn) -> AnyTurn | None:
+    """Return a turn without calls and results, ``None`` if nothing is left."""
+    if isinstance(turn, Turn):
+        fields = {name: value for name, value in turn.items() if not isinstance(value, ToolCalls)}
+        return turn if len(fields) == len(turn) else Turn(fields) if fields else None
+    if not any(isinstance(part, ToolCall | ToolResult) for part in turn.parts):
+        return None if turn.role == "tool" else turn
+    # Thoughts before calls go with them: OpenAI's Responses refuses a reasoning item without the item that followed it.
+    parts = tuple(part for part in turn.parts if isinstance(part, TextPart | ImagePart | AudioPart | FilePart))
+    return Message(turn.role, parts) if parts and turn.role != "tool" else None
 
 
 def _from_turns(turns: Iterable[AnyTurn]) -> History:
@@ -198,7 +229,9 @@ def _turn(turn: object) -> AnyTurn:
                 "history.append(question=..., **prediction)."
             )
         return Turn(turn.__dict__)
-    raise InputError(f"A turn is a mapping of field names to values, or a Message, not {type(turn).__name__}.")
+    raise InputError(
+        f"{type(turn).__name__} is no turn (reading a History). A turn is a mapping of field names to values, or a Message."
+    )
 
 
 # Values of these classes, directly in a turn, are decoded to their class.
