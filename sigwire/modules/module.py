@@ -259,7 +259,7 @@ class Module(ChecksKeywords, Walkable, HasCard):
             return getattr(self, "forward" if entries - {"aforward"} else "aforward")
         if hasattr(own := getattr(self, "signature", None), "spec"):
             return own
-        inside = [part for _, part in parts_of(self) if isinstance(part, Module)]
+        inside = [part for part in vars(self).values() if isinstance(part, Module)]
         return inside[0].tool_source() if len(inside) == 1 else None
 
     def named_parameters(self) -> list[tuple[str, Parameter]]:

@@ -27,7 +27,6 @@ from typing import Any, TypeAlias, TypeGuard, TypeVar, cast
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.parts import MediaPart
-from sigwire.core.record import FieldValues
 from sigwire.core.response import LMWarning
 from sigwire.core.tools.calls import ToolCall, ToolResult, WebSearch
 from sigwire.core.tools.function import BoundArguments
@@ -339,7 +338,7 @@ class _ToolRunEffect:
         own = self._timeout
         return shorter(remaining_seconds(), None if own is None else own + started - perf_counter())
 
-    def _inputs(self) -> FieldValues:
+    def _inputs(self) -> Mapping[str, object]:
         return self.call.arguments or {}
 
     def _finished_run(self, value: object, started: float) -> ToolRun:
