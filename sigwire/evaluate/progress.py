@@ -21,7 +21,7 @@ from typing import Any, Protocol, TextIO, TypeAlias
 
 from sigwire.errors import ConfigurationError
 from sigwire.evaluate.cell import Cell
-from sigwire.evaluate.figures.costs import add_cost, program_cost
+from sigwire.evaluate.costs import add_cost, program_cost
 from sigwire.show.card import Card
 from sigwire.show.cleaning import display_width, inline
 from sigwire.show.text import text_card

@@ -235,7 +235,7 @@ def run_header(
 
 
 def program_facts(program: object, lm: object = None) -> JsonObject:
-    """Return what a header says of a program beside its fingerprint: models, their seed, the adapter, the instructions.
+    """Return the facts of a header about a program, beside its fingerprint: models, their seed, the adapter, the instructions.
 
     ``lm``: the model that all of its predictors are given.
     """
@@ -418,18 +418,18 @@ def headers_of(run: Iterable[JsonObject]) -> list[JsonObject]:
 def last_records(run: Iterable[JsonObject], *, omitted: bool = True) -> dict[tuple[str, int], ExampleRecord]:
     """Return the last record of each example and repeat in the rows of a run; ``omitted``: also of those that it left out."""
     found: dict[tuple[str, int], ExampleRecord] = {}
-    left_out: list[tuple[str, int]] = []
+    lost: list[tuple[str, int]] = []
     part = -1
     for row in run:
         kind = row.get("type")
         if kind in ("run", "segment"):
-            part, left_out = part + 1, []
+            part, lost = part + 1, []
         elif kind == "omitted":
-            left_out = [(str(own), int(repeat)) for own, repeat in cast("list[Any]", row["rows"])]
+            lost = [(str(own), int(repeat)) for own, repeat in cast("list[Any]", row["rows"])]
         elif kind == "record":
             record = ExampleRecord.from_json(row, segment=part)
             found[record.id, record.repeat] = record
-    for key in () if omitted else left_out:
+    for key in () if omitted else lost:
         found.pop(key, None)
     return found
 

@@ -30,7 +30,7 @@ _MOST_NAMED = 6
 
 
 def surroundings(*, with_git: bool = True) -> JsonObject:
-    """Return what each header says of the place of its part: time, versions, and in a repository the commit."""
+    """Return the facts of each header about the place of its part: time, versions, and in a repository the commit."""
     git = git_state() if with_git else None
     return {
         "sigwire": version(),

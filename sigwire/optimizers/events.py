@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from sigwire.core.json import Value
-from sigwire.evaluate.figures.costs import add_cost, cost_text
+from sigwire.evaluate.costs import add_cost, cost_text
 from sigwire.optimizers.candidate import Candidate
 
 __all__ = ["Dropped", "Kept", "Measured", "Proposed", "RefusedText", "SearchEvent", "Spent", "Warned"]

@@ -21,9 +21,7 @@ from sigwire.core.json import JsonObject
 from sigwire.core.lazy import version
 from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError, InputError, suggest, warn_user
-from sigwire.evaluate.figures.tool_counts import CallTotals
 from sigwire.evaluate.metric_plan import MetricPlan
-from sigwire.evaluate.records import program_facts
 from sigwire.keywords import ChecksKeywords
 from sigwire.lm.policy.money.budget import Budget
 from sigwire.modules.module import Module
@@ -35,6 +33,7 @@ from sigwire.optimizers.engine.identity import (
     options_digest,
     program_digest,
     rows_digest,
+    search_facts,
     search_fingerprint,
 )
 from sigwire.optimizers.engine.plan import Forecast, forecast
@@ -352,7 +351,9 @@ class Optimizer(Teleprompter, ChecksKeywords):
         task = self._task(student, teacher, rows, table)
         spending = Spending(self.budget, time.monotonic, self.limit_of_runs(task))
         store = RunStore(
-            self.search.get("journal"), self._header(student, teacher, rows, options), self._facts(student)
+            self.search.get("journal"),
+            self._header(student, teacher, rows, options),
+            search_facts(student, self.task_model),
         )
         try:
             events = _SearchLog(spending, self.search.get("on_event"))
@@ -458,10 +459,6 @@ class Optimizer(Teleprompter, ChecksKeywords):
             ),
         }
 
-    def _facts(self, student: Module) -> JsonObject:
-        """Return what each part of a journal says beside the identity of the search, whose seed is another one."""
-        return {name: fact for name, fact in program_facts(student, self.task_model).items() if name != "seed"}
-
     def _report(
         self, task: Task, rows: Rows, verdict: SearchEnd, engine: Engine, store: RunStore, events: _SearchLog
     ) -> OptimizationReport:
@@ -487,7 +484,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
             resumed=store.resumed,
             reused=engine.reused,
             calls=engine.calls,
-            winner_calls=engine.calls_of.get(verdict.winner.digest, CallTotals()),
+            winner_calls=engine.calls_of_candidate(verdict.winner.digest),
             segments=store.segments(),
         )
 

@@ -13,7 +13,7 @@ from sigwire import Evaluate, Example, FakeLM, Module, Predict, Prediction, comp
 from sigwire.core.response import Attempt, Choice, Response, Usage
 from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.progress import progress_reporter
-from sigwire.evaluate.rows.map_rows import MapResult
+from sigwire.evaluate.rows.map_result import MapResult
 from sigwire.optimizers.rules.bootstrap_few_shot import BootstrapFewShot
 from tests.evaluate.runs import make_result, scored_cell
 
@@ -113,7 +113,7 @@ def test_known_part_of_a_cost_is_shown_as_a_lower_bound(place: str, tmp_path: Pa
     assert not any(wrong in text for wrong in ("≥ 0.00 ", "cost      unknown", " 0.0 · "))
 
 
-def test_sums_have_the_known_part_and_say_that_it_is_one() -> None:
+def test_sums_have_the_known_part_and_name_it_partial() -> None:
     cell = evaluated(Two()).records[0].cell
     assert (cell.cost, cell.known_cost) == (None, 0.06)
     assert Cell.from_json(cell.to_json()) == cell

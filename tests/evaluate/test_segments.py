@@ -1,4 +1,4 @@
-"""Parts of resumed runs: what their headers say, the models that answered in them, and what no fingerprint compares."""
+"""Parts of resumed runs: their headers, the models that answered in them, and what no fingerprint compares."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_header_names_each_model_of_a_program_and_the_adapter_that_is_not_set(tm
     jsonschema.validate(header, SCHEMA)
 
 
-def test_header_of_a_job_says_that_workers_may_have_other_versions(tmp_path: Path) -> None:
+def test_header_of_a_job_names_that_workers_may_have_other_versions(tmp_path: Path) -> None:
     for number, allowed in enumerate((True, False)):
         job = Job(program="tests.jobs.app:shout", allow_versions=allowed)
         map_rows(job, [], tmp_path / f"{number}.jsonl", executor=InlineExecutor())
@@ -307,7 +307,7 @@ def test_resumed_job_warns_of_what_only_its_workers_can_import(tmp_path: Path, m
 # --- a devset that lost rows
 
 
-def test_stored_result_leaves_out_the_rows_that_the_devset_lost(tmp_path: Path) -> None:
+def test_stored_result_is_without_the_rows_that_the_devset_lost(tmp_path: Path) -> None:
     path, ask = tmp_path / "log.jsonl", predict(FakeLM(lambda _: {"answer": "1"}))
     evaluate = Evaluate(devset=devset(5), metric=exact, log=path, progress=False)
     whole = evaluate(ask)

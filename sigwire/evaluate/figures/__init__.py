@@ -3,7 +3,6 @@
 scored_run   ScoredRun: records, and every figure that a result shows
 stored_run   the last run of a file
 tool_counts  calls of tools and warnings
-costs        sums of costs of which a part may be unknown
 exports      rows, CSV and JSON
 run_card     the card of a run
 markdown     cards as Markdown

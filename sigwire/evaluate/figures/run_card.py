@@ -8,7 +8,7 @@ from itertools import islice
 
 from sigwire.core.cards.values import count
 from sigwire.core.json import JsonValue
-from sigwire.evaluate.figures.costs import add_costs, cost_text, metric_cost
+from sigwire.evaluate.costs import add_costs, cost_text, metric_cost
 from sigwire.evaluate.figures.scored_run import ScoredRun, is_wrong
 from sigwire.evaluate.figures.tool_counts import tool_lines, warning_line
 from sigwire.evaluate.records import ExampleRecord

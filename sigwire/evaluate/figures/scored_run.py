@@ -21,7 +21,7 @@ from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.record import FieldValue
 from sigwire.core.response import Usage
 from sigwire.errors import ConfigurationError, InputError, suggest
-from sigwire.evaluate.figures.costs import cost_text, program_cost
+from sigwire.evaluate.costs import cost_text, program_cost
 from sigwire.evaluate.figures.tool_counts import ToolCounts, total_tools, total_warnings
 from sigwire.evaluate.records import ExampleRecord
 from sigwire.evaluate.segments import Segment, SegmentCounter

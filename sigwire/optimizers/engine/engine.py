@@ -23,11 +23,9 @@ from typing import TYPE_CHECKING, Any, cast
 from sigwire.core.example import Example, Prediction
 from sigwire.core.json import JsonObject
 from sigwire.core.record import to_plain
-from sigwire.core.response import Usage
 from sigwire.effects.steps import Steps
 from sigwire.errors import BudgetSpent, InputError, LMError, ModelError
 from sigwire.evaluate.cell import Cell, CellOptions, counted
-from sigwire.evaluate.figures.costs import add_costs, metric_cost, program_cost
 from sigwire.evaluate.figures.tool_counts import CallTotals
 from sigwire.evaluate.metric_plan import MetricPlan
 from sigwire.evaluate.rows.run import FinishedRow, Row, RowExecutor, RowRun, RowsCaller
@@ -38,7 +36,7 @@ from sigwire.modules.predict import Predict
 from sigwire.observe.usage import track_usage
 from sigwire.optimizers.candidate import Candidate, applied
 from sigwire.optimizers.engine.reuse import AnswerStore
-from sigwire.optimizers.engine.spending import Spending
+from sigwire.optimizers.engine.spending import Spending, cost_of_run
 from sigwire.optimizers.engine.store import RunStore, run_key, write_key
 from sigwire.optimizers.errors import SearchPaused
 from sigwire.optimizers.events import SearchEvent, Spent
@@ -130,6 +128,10 @@ class Engine:
             else:
                 advance = partial(rule.send, value)
 
+    def calls_of_candidate(self, digest: str) -> CallTotals:
+        """Return the calls of tools and the warnings of all runs of a candidate."""
+        return self.calls_of.get(digest, CallTotals())
+
     def end_search(self) -> None:
         """Lift the limit of runs, for the runs on test rows."""
         self._spending.end_search()
@@ -207,7 +209,7 @@ class Engine:
     def _count(self, key: bytes, run: RunKey, effect: Measure, cell: Cell) -> None:
         """Count a finished run once: as spent, and in the table of scores."""
         if self._store.first_use(key):
-            self._spending.add(cost := _cost_of(cell))
+            self._spending.add(cost := cost_of_run(cell))
             if effect.by == "student":
                 self.costs[run.candidate.digest] = self.costs.get(run.candidate.digest, Spent()).plus(cost)
                 self._table.put(run.candidate.digest, run.row, run.repeat, cell.score)
@@ -312,7 +314,7 @@ class Engine:
                 return
         counts = counted(tracker)
         made = Cell(None, requests=counts.requests, usage=counts.usage, cost=counts.cost, known_cost=counts.known)
-        spent = _cost_of(made)
+        spent = cost_of_run(made)
         spent = replace(spent, runs=0, writing_calls=spent.calls)
         warned: JsonObject = {"warnings": {**Counter(tracker.warnings)}} if tracker.warnings else {}
         self._store.put_written(key, {**record, **warned, "spent": spent.to_json()})
@@ -394,16 +396,3 @@ class _Part(RowsCaller):
         run, key = self.runs[done.row.index]
         self._store.put_unscored(key, run, done.cell)
         yield from ()
-
-
-def _cost_of(cell: Cell) -> Spent:
-    usage = [Usage.from_json(counts) for counts in cell.usage.values()]
-    money, is_partial = add_costs((program_cost(cell), metric_cost(cell)))
-    return Spent(
-        runs=1,
-        calls=cell.requests + cell.metric_requests,
-        tokens=sum((each.input_tokens or 0) + (each.output_tokens or 0) for each in usage),
-        money=money,
-        seconds=cell.seconds,
-        is_partial=is_partial,
-    )

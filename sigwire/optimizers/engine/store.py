@@ -47,7 +47,7 @@ def _digest(value: object) -> bytes:
 class RunStore:
     """Records by key. ``path``: the journal file, or ``None``. ``header`` identifies the search. Used from any thread.
 
-    ``facts``: what the headers of the journal say beside it, and need not be equal. ``resumed``: how many records the file had.
+    ``facts``: what else the headers of the journal have; it may differ. ``resumed``: how many records the file had.
     ``segments()``: the parts of the search, one for each start. Raises ``StateError`` if the file is of another search, with
     the difference.
     """

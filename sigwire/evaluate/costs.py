@@ -12,7 +12,7 @@ from sigwire.evaluate.cell import Cell
 __all__ = ["KnownCost", "add_cost", "add_costs", "cost_text", "metric_cost", "program_cost"]
 
 KnownCost = tuple[float, bool]
-"""What is known of a cost, and whether it is all of it."""
+"""The known part of a cost, and whether it is all of it."""
 
 
 def program_cost(cell: Cell) -> KnownCost:
