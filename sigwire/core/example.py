@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Self, SupportsFloat, TypeVar, cast
 
 from sigwire.core.foreign_names import HIDDEN, NamedFields
+from sigwire.core.json import decoding
 from sigwire.core.messages import Message
 from sigwire.core.record import (
     DeclaresFields,
@@ -257,16 +258,17 @@ class Prediction(Example):
         load: Callable[[FieldValue], dict[str, FieldValue]] = (
             dict[str, FieldValue] if signature is None else signature.spec.load
         )
-        record._meta = Meta(
-            signature,
-            Response.from_json(data["response"]) if "response" in data else None,
-            Choice.from_json(data["choice"]) if "choice" in data else None,
-            tuple(Repair.from_json(repair) for repair in data.get("repairs", ())),
-            data.get("mode"),
-            tuple(Attempt.from_json(attempt) for attempt in data.get("attempts", ())),
-            None if rows is None else Completions([load(row) for row in rows]),
-            data.get("lm_usage"),
-        )
+        with decoding(cls.__name__, data):
+            record._meta = Meta(
+                signature,
+                Response.from_json(data["response"]) if "response" in data else None,
+                Choice.from_json(data["choice"]) if "choice" in data else None,
+                tuple(Repair.from_json(repair) for repair in data.get("repairs", ())),
+                data.get("mode"),
+                tuple(Attempt.from_json(attempt) for attempt in data.get("attempts", ())),
+                None if rows is None else Completions([load(row) for row in rows]),
+                data.get("lm_usage"),
+            )
         return record
 
 

@@ -11,12 +11,11 @@ from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, fields, replace
 from functools import reduce
-from itertools import chain
 from operator import add, attrgetter
 from typing import Any, NamedTuple, TypedDict
 
 from sigwire.core.example import Example, Prediction
-from sigwire.core.json import JsonObject, Value
+from sigwire.core.json import JsonObject, Value, decode_fields
 from sigwire.core.narrow import is_items
 from sigwire.core.record import Record
 from sigwire.core.response import Attempt, Repair, Usage, known_cost_of
@@ -95,24 +94,12 @@ class Cell(Value):
     known_cost: float = 0.0
     known_metric_cost: float = 0.0
 
-    def to_json(self) -> JsonObject:
-        """Return the cell as JSON."""
-        data = Value.to_json(self)
-        return data if self.failure is None else {**data, "failure": self.failure.to_json()}
-
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Cell:
-        """Decode the result of ``to_json``."""
-        values: dict[str, Any] = {name: value for name, value in data.items() if name in cls.__slots__}
-        if "failure" in values:
-            values["failure"] = Failure.from_json(values["failure"])
-        for name, kind in _PARTS.items():
-            if name in values:
-                values[name] = tuple(map(kind.from_json, values[name]))
-        return cls(**values)
+        """Decode the result of ``to_json``. Further members are ignored: those of the record around the cell."""
+        return cls(**decode_fields(cls, data, ignores_unknown=True))
 
 
-_PARTS: Mapping[str, type[Value]] = {"trace": TraceStep, "attempts": Attempt, "repairs": Repair, "steps": ReActStep}
 _without_score: Callable[[Cell], tuple[Any, ...]] = attrgetter(*[each.name for each in fields(Cell)][4:])
 
 
@@ -356,7 +343,7 @@ class _ProgramRun:
         trace = _trace_steps(self._program, self.trace) if self._traced else ()
         error = found if isinstance(found, Exception) else None
         odd = _odd_attempts(tracker, found), _repairs(found), _steps(error) if error is not None else ()
-        calls = tool_counts(tracker.tool_calls), dict(sorted(Counter(tracker.warnings).items()))
+        calls = tool_counts(tracker.tool_calls), _counts(tracker.warnings)
         *sums, served, known = counted(tracker, error)
         unscored: dict[str, int] = {}
         rest = served, unscored, known if sums[-1] is None else 0.0, 0.0
@@ -413,8 +400,13 @@ def counted(tracker: UsageTracker, error: Exception | None = None) -> RequestCou
     sent = [attempt for made in attempts.values() for attempt in made if attempt.purpose not in _NOT_SENT]
     usage = {model: _total(made).to_json() for model, made in attempts.items() if made}
     known, is_whole = known_cost_of(sent)
-    served = dict(sorted(Counter(tracker.served).items()))
-    return RequestCounts(len(sent), len(tracker.hits), usage, known if is_whole else None, served, known)
+    return RequestCounts(
+        len(sent), len(tracker.hits), usage, known if is_whole else None, _counts(tracker.served), known
+    )
+
+
+def _counts(names: Sequence[str]) -> dict[str, int]:
+    return dict(sorted(Counter(names).items())) if names else {}  # most rows have none, and a Counter is slow
 
 
 def _total(attempts: Sequence[Attempt]) -> Usage:
@@ -427,6 +419,8 @@ def tool_counts(calls: Sequence[tuple[str, bool]]) -> Mapping[str, JsonObject]:
     >>> tool_counts([("find", False), ("find", True)])
     {'find': {'calls': 2, 'errors': 1}}
     """
+    if not calls:
+        return {}
     made, failed = Counter(name for name, _ in calls), Counter(name for name, is_error in calls if is_error)
     return {name: {"calls": number, "errors": failed[name]} for name, number in sorted(made.items())}
 
@@ -439,9 +433,11 @@ def _odd_attempts(tracker: UsageTracker, found: object) -> tuple[Attempt, ...]:
     own: Sequence[Attempt] = meta_of(found).attempts if isinstance(found, Prediction) else ()
     if isinstance(found, (LMError, ModelError)):
         own = found.attempts
-    failed = chain(*tracker.attempts.values(), own if isinstance(found, LMError) else ())
+    failed = [attempt for made in tracker.attempts.values() for attempt in made if attempt.error]
+    if isinstance(found, LMError):
+        failed += [attempt for attempt in own if attempt.error]
     reasks = [attempt for attempt in own if attempt.purpose == "repair" and not attempt.error]
-    return (*[attempt for attempt in failed if attempt.error], *reasks)
+    return (*failed, *reasks)
 
 
 def _steps(error: Exception) -> tuple[ReActStep, ...]:

@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from sigwire.core.example import Example
-from sigwire.core.json import JsonObject
+from sigwire.core.json import JsonObject, decode_fields
 from sigwire.errors import (
     BudgetSpent,
     ConfigurationError,
@@ -92,8 +92,7 @@ class Failure:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Failure:
         """Decode the result of ``to_json``. Further members are ignored."""
-        values: dict[str, Any] = {name: value for name, value in data.items() if name in cls.__slots__}
-        return cls(**values)
+        return cls(**decode_fields(cls, data, ignores_unknown=True))
 
 
 def failure_of(error: Exception, *, in_metric: bool = False) -> Failure:
@@ -136,7 +135,7 @@ def missing_label(error: Exception, example: Example) -> ConfigurationError | No
         name = error.args[0]
     if name is None:
         return None
-    known = list(example.keys())
+    known = list(Example.keys(example))
     return ConfigurationError(
         f"The metric reads the field {name!r}, which the example does not have (scoring an example). "
         f"{suggest(str(name), known)}The fields of the example are {', '.join(known)}."

@@ -13,15 +13,16 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Self, cast
 
-from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.json import JsonObject, JsonValue, decode_fields, decoding
 from sigwire.core.narrow import is_object
-from sigwire.errors import ConfigurationError
+from sigwire.errors import ConfigurationError, StateError
 from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.fingerprint.identity import differences, run_fingerprint
 from sigwire.evaluate.plain import plain_value
@@ -44,6 +45,7 @@ __all__ = [
     "last_records",
     "last_run",
     "program_facts",
+    "reading_records",
     "run_header",
     "segment_header",
 ]
@@ -104,21 +106,26 @@ class ExampleRecord:
     @classmethod
     def from_json(cls, data: Mapping[str, Any], *, kept: bool = True, segment: int = 0) -> Self:
         """Decode the result of ``to_json``. Unknown members are ignored. ``segment``: the part in which the line stands."""
-        return cls(
-            str(data["id"]),
-            int(data["index"]),
-            int(data["repeat"]),
-            data["inputs"],
-            data["labels"],
-            Cell.from_json(data),
-            str(data.get("started", "")),
-            kept,
-            int(data.get("segment", segment)),
-        )
+        cell = Cell.from_json(data)
+        read = {"segment": segment, **decode_fields(_RecordPlace, data, ignores_unknown=True)}
+        return cls(**{**read, "id": str(read["id"])}, cell=cell, kept=kept)
 
     def line(self, segment: int) -> JsonObject:
         """Return the line of the record in a part of the file: another part is named if the program answered in it."""
         return self.to_json() if self.segment == segment else {**self.to_json(), "segment": self.segment}
+
+
+@dataclass(frozen=True)
+class _RecordPlace:
+    """The members of a record that stand beside those of its cell."""
+
+    id: str | int
+    index: int
+    repeat: int
+    inputs: JsonObject
+    labels: JsonObject
+    started: str = ""
+    segment: int = 0
 
 
 class RecordFile:
@@ -191,6 +198,18 @@ def _broken_line(path: Path, error: BrokenLine) -> ConfigurationError:
     return ConfigurationError(
         f"Line {error.number} of {path.name} is no JSON (reading it): {error.why}. Repair it, or name another file."
     )
+
+
+@contextmanager
+def reading_records(path: str | os.PathLike[str]) -> Generator[None]:
+    """Inside the block, a line of another shape is a ``StateError`` with the name of the file."""
+    try:
+        with decoding("a record"):
+            yield
+    except StateError as error:
+        raise StateError(
+            f"{os.fspath(path)} has a line that no evaluation wrote: {error} Repair the line, or name another file."
+        ) from error
 
 
 # --- headers and resuming
@@ -289,9 +308,11 @@ def finished_records(
     last_header = headers_of(run)[-1]
     if not _goes_on(last_header, header, path, resume):
         return None
+    with reading_records(path):
+        records = last_records(run)
     kept = {
         key: record
-        for key, record in last_records(run).items()
+        for key, record in records.items()
         if not _is_retried(record.cell) or (unscored and record.is_unscored)
     }
     if kept:

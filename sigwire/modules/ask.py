@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from sigwire.lm.preview.call_log import CallLog
 
 __all__ = [
-    "Ask", "EventReaderFactory", "check_config", "recording_calls", "resolve_lm", "usage_totals",
+    "REQUEST_OPTIONS", "Ask", "EventReaderFactory", "check_config", "recording_calls", "resolve_lm", "usage_totals",
 ]  # fmt: skip
 
 
@@ -309,7 +309,7 @@ def check_config(owner: type, config: Iterable[str], lm: object) -> None:
     A name similar to a parameter of ``owner`` is always refused, one that no model has if the settings have a model of
     sigwire's, and one that ``lm`` does not have if the module is given one. The first call refuses the others.
     """
-    names = [name for name in config if name not in _REQUEST_OPTIONS]
+    names = [name for name in config if name not in REQUEST_OPTIONS]
     if names:
         if "demos" in names:
             raise ConfigurationError(
@@ -322,4 +322,4 @@ def check_config(owner: type, config: Iterable[str], lm: object) -> None:
             check(unknown if lm is None else names, f"making {owner.__name__}")
 
 
-_REQUEST_OPTIONS = frozenset({"lm", "max_reasks", "parallel_tool_calls", "tool_choice"})  # no options of a model
+REQUEST_OPTIONS = frozenset({"lm", "max_reasks", "parallel_tool_calls", "tool_choice"})  # no options of a model

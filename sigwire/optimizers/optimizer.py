@@ -235,7 +235,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
         options: Mapping[str, Any] | None = None,
     ) -> Steps[M]:
         """Return the steps of ``compile``, for ``yield from`` in other steps."""
-        given = self.check_options(student, options or {})
+        given = type(self).check_options(self, student, options or {})
         testset = list(testset or ())
         if testset and self.metric is None:
             name = type(self).__name__
@@ -262,7 +262,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
         given: Mapping[str, Any],
     ) -> Rows:
         """Return the rows of a search. A share that is held out takes the place of the test set."""
-        train, val = self.row_sets(trainset, valset, given)
+        train, val = type(self).row_sets(self, trainset, valset, given)
         if share := self.search.get("hold_out", 0.0):
             if testset:
                 raise ConfigurationError(
@@ -323,7 +323,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
         **options: Any,
     ) -> Forecast:
         """Return what ``compile`` with these arguments may cost. No call is made."""
-        given = self.check_options(student, options)
+        given = type(self).check_options(self, student, options)
         chosen = self._for_call(given)
         rows = chosen._rows(student, trainset, valset, list(testset or ()), given)
         task = chosen._task(student, teacher or student, rows, ScoreTable())

@@ -19,7 +19,6 @@ from sigwire.core.tools.hooks import injected_values
 from sigwire.core.tools.inspection import UserFunction, bound_parameters, type_hints, unwrap_partials
 from sigwire.core.typed_dict import TypeExpression
 from sigwire.errors import ConfigurationError, ToolDefinitionError
-from sigwire.keywords import ChecksKeywords
 
 __all__ = ["Injected", "Injection", "injected_parameters", "injected_type", "injection_of", "values_of"]
 
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
     Injected = Annotated[T, _MARK]
 else:
 
-    class Injected(ChecksKeywords):
+    class Injected:
         """Marks a parameter of a tool whose value the program gives: ``user: Injected[User]``. Type checkers see a ``User``.
 
         The model does not see or pass it. ``context(injected={"user": user})`` sets the value, by the name of the parameter,

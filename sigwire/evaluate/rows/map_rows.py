@@ -24,7 +24,14 @@ from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError, InputError
 from sigwire.evaluate.examples import content_digest
 from sigwire.evaluate.fingerprint.identity import run_fingerprint
-from sigwire.evaluate.records import ExampleRecord, FinishedKeys, RecordFile, job_header, segment_header
+from sigwire.evaluate.records import (
+    ExampleRecord,
+    FinishedKeys,
+    RecordFile,
+    job_header,
+    reading_records,
+    segment_header,
+)
 from sigwire.evaluate.rows.map_result import MapResult
 from sigwire.evaluate.rows.rows import as_example, row_of
 from sigwire.evaluate.rows.run import FinishedRow, Row, RowExecutor, RowRun, RowsCaller
@@ -271,7 +278,8 @@ def _fingerprint(job: Job) -> JsonObject:
 def _open(job: Job, out: Path, repeat: int) -> Generator[_MapFile]:
     """Open the file of records: its header, and what an earlier run finished."""
     header, finished = job_header(job.to_json(), repeat), FinishedKeys(_content_of)
-    file = RecordFile(out, finished.add)
+    with reading_records(out):
+        file = RecordFile(out, finished.add)
     header["fingerprint"] = _fingerprint(job)
     if job.allow_versions:
         header["allow_versions"] = True  # then workers may run other code than this process

@@ -215,7 +215,7 @@ class RowRun:
             return
         answered: list[tuple[Any, Cell]] = []
         # Not around ``Gather``: the consumer of a streamed run would work within the budget and the settings.
-        with nullcontext() if budget is None else budget, _set(settings):
+        with _NOTHING if budget is None else budget, _set(settings):
             program, started = row.program(), utc_now()
             in_run(self.run, program, row.name)
             steps = cell_steps(
@@ -329,8 +329,11 @@ class _Sink:
         yield from self._caller.keep(FinishedRow(lost, Cell(None, failure=_LOST), utc_now(), None))
 
 
+_NOTHING = nullcontext()
+
+
 def _set(settings: Mapping[str, Any] | None) -> AbstractContextManager[None]:
-    return context(**settings) if settings else nullcontext()
+    return context(**settings) if settings else _NOTHING
 
 
 def _json_of(row: Row) -> JsonObject:

@@ -15,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sigwire.core.example import Example
 from sigwire.effects.cancellation import CANCEL_GRACE_SECONDS, CancelScope, on_cancel, set_scope
 from sigwire.effects.emitting import Emit
 from sigwire.effects.loops import has_running_loop
@@ -179,7 +180,7 @@ class EvaluationRun(RowsCaller):
     def _facts(self, row: Row) -> dict[str, object]:
         """Return the facts of a row for callbacks."""
         facts = {"id": row.id, "index": row.index, "repeat": row.repeat, "metric": self._plan.name}
-        return {**facts, "inputs": dict(row.example.inputs().items())}
+        return {**facts, "inputs": dict(Example.items(Example.inputs(row.example)))}
 
     def fail(self, row: Row, error: Exception) -> None:
         self._stop.end_by(error, row.id)

@@ -44,8 +44,6 @@ def encode(value: object) -> tuple[JsonValue, tuple[MediaPart, ...]]:
     >>> encode(["a chart", ImagePart(url="https://example.com/c.png")])[0]
     ['a chart', '(image 1)']
     """
-    if isinstance(value, Prediction):
-        value = Prediction.sent_outputs(value)
     if type(value) in _SCALARS:
         return _scalar(cast("JsonValue", value)), ()
     if (part := _media_part(value)) is not None:

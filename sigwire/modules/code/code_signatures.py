@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from keyword import iskeyword
 
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import SignatureError
@@ -119,6 +120,11 @@ class SessionSignatures:
 
 
 def _check(spec: SignatureSpec) -> None:
+    if words := [field.name for field in spec.inputs if iskeyword(field.name)]:
+        raise SignatureError(
+            f"The input {words[0]!r} is a word of Python, and no name of a variable (deriving the signatures of code). Rename "
+            "the input."
+        )
     if not spec.outputs:
         raise SignatureError(f"{spec.name} has no outputs, so code could not submit any. Declare at least one.")
 

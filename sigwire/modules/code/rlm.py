@@ -17,6 +17,7 @@ from sigwire.effects.steps import Steps
 from sigwire.errors import AgentStopped, ConfigurationError, ContextWindowExceededError, ModelError
 from sigwire.interpreters.interpreter import Interpreter
 from sigwire.interpreters.monty import interpreter_of
+from sigwire.keywords import check_whole
 from sigwire.lm.base import LanguageModel
 from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules.agents.run import Termination
@@ -101,8 +102,10 @@ class RLM(ReadingCalls[P, S]):
         config = dict(wrap_secrets(config))
         super().__init__(callbacks)
         check_config(RLM, config, config.get("lm"))
-        limits = {"max_iters": max_iters, "max_output_chars": max_output_chars, "parallel": parallel}
-        _check_limits({**limits, "max_llm_calls": max_llm_calls + 1})
+        check_whole("max_iters", max_iters, "creating an RLM", of="turns", least=1)
+        check_whole("max_llm_calls", max_llm_calls, "creating an RLM", of="calls")
+        check_whole("max_output_chars", max_output_chars, "creating an RLM", of="characters", least=1, most=100_000_000)
+        check_whole("parallel", parallel, "creating an RLM", of="calls", least=1)
         self.signature: SignatureClass = signature_of(signature)
         self.max_iters, self.max_llm_calls, self.max_output_chars = max_iters, max_llm_calls, max_output_chars
         self.sub_lm, self.parallel, self.extracts = sub_lm, parallel, extract
@@ -133,7 +136,7 @@ class RLM(ReadingCalls[P, S]):
             raise self._reader.positional_error(type(self).__name__)
         before = None if self.history_input is None else inputs.pop(self.history_input, None)
         earlier = type(self).session_classes.run.earlier_history(before, self._submit.codecs.keys())
-        given = self.prepare_inputs(self._reader, dict(inputs), check_types=current().warn_on_type_mismatch)
+        given = type(self).prepare_inputs(self, self._reader, dict(inputs), check_types=current().warn_on_type_mismatch)
         self.toolbox.check_injected()
         run = self._start(given)
         run.history = earlier + run.history
@@ -238,12 +241,6 @@ class RLM(ReadingCalls[P, S]):
             steps=tuple(run.steps),
             history=run.history,
         )
-
-
-def _check_limits(limits: Mapping[str, int]) -> None:
-    for name, value in limits.items():
-        if value < 1:
-            raise ConfigurationError(f"{name} is a limit above 0, not {value} (creating an RLM).")
 
 
 def _check_names(names: Sequence[str]) -> None:

@@ -328,7 +328,7 @@ class Engine:
         prediction: Prediction = yield from Predict(effect.signature, max_reasks=1).call_steps(
             **effect.inputs, **options
         )
-        return dict(prediction.items())
+        return dict(Prediction.items(prediction))
 
     def _answered(self, key: bytes) -> Mapping[str, Any] | None:
         record = self._store.written(key)

@@ -12,14 +12,16 @@ from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any, cast
 
-from sigwire.core.json import JsonObject, dumps
+from sigwire.core.json import JsonObject, decoding, dumps
 from sigwire.core.narrow import is_object
+from sigwire.core.response import Usage
 from sigwire.errors import StateError
 from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.fingerprint.identity import differences
 from sigwire.evaluate.records import ExampleRecord, RecordFile
 from sigwire.evaluate.segments import SegmentCounter, surroundings, warn_of_unknown
 from sigwire.files.spool import Spool
+from sigwire.optimizers.events import Spent
 from sigwire.optimizers.rule import RunKey
 
 __all__ = ["RunStore", "run_key", "write_key"]
@@ -77,19 +79,19 @@ class RunStore:
         if found is not None:
             _check_header(found, header, path)
         for row in rows:
-            self._take(row)
+            self._take(row, path)
         if len(self._records):
             warn_of_unknown(self._file.path.name, found or {}, header)
         kind = "optimization" if found is None else "segment"
         self._file.append({"type": kind, "format": _FORMAT, **header, **facts})
 
-    def _take(self, row: JsonObject) -> None:
+    def _take(self, row: JsonObject, path: object) -> None:
         """Take a row of the journal."""
         key, kind = row.get("key"), row.get("type")
         if kind in ("optimization", "segment"):
             self._counter.start(row)
         elif isinstance(key, str):
-            self._keep(bytes.fromhex(key), row)
+            self._keep(_checked(key, row, path), row)
 
     # --- runs
 
@@ -176,6 +178,25 @@ class RunStore:
             cell = cast("Mapping[str, Any]", record["cell"])
             seen = Cell(None, served=cell.get("served", {}), metric_served=cell.get("metric_served", {}))
             self._counter.add(seen, part)
+
+
+def _checked(key: str, row: JsonObject, path: object) -> bytes:
+    """Return the key of a record that can be used."""
+    try:
+        with decoding("a record", row):
+            if row["type"] in ("cell", "unscored"):
+                cell = Cell.from_json(cast("Mapping[str, object]", row["cell"]))
+                for counts in cell.usage.values():
+                    Usage.from_json(counts)
+            else:
+                Spent.from_json(cast("Mapping[str, object]", row["spent"]))
+                if row["outputs"] is not None and not is_object(row["outputs"]):
+                    raise TypeError("its outputs are an object")
+            return bytes.fromhex(key)
+    except StateError as error:
+        raise StateError(
+            f"The journal {str(path)!r} has a line that no search wrote: {error} Remove the line, and its run is made again."
+        ) from error
 
 
 _DIGEST = 64  # characters of a SHA-256, which helps no reader

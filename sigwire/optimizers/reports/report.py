@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any, cast
 
 from sigwire.core.cards.values import count
-from sigwire.core.json import JsonObject, Value
+from sigwire.core.json import JsonObject, Value, decode_fields, decoding
 from sigwire.errors import InputError
 from sigwire.evaluate.figures.tool_counts import CallTotals, sorted_tools, tool_lines, warning_line
 from sigwire.evaluate.records import RecordFile
@@ -143,10 +143,7 @@ class SearchTrial:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> SearchTrial:
         """Decode the result of ``to_json``."""
-        spent = None if data["spent"] is None else Spent.from_json(data["spent"])
-        made: dict[str, Any] = {"candidate": Candidate.from_json(data["candidate"]), "changes": tuple(data["changes"])}
-        made["spent"] = spent
-        return cls(**{**data, **made})
+        return cls(**decode_fields(cls, data))
 
 
 def trials_of(events: Sequence[tuple[SearchEvent, Spent]]) -> tuple[SearchTrial, ...]:
@@ -314,19 +311,9 @@ class OptimizationReport(HasCard):
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> OptimizationReport:
         """Decode the result of ``to_json``."""
-        values = dict(data)
-        for name in _CANDIDATES:
-            values[name] = Candidate.from_json(values[name])
-        values["estimate"], values["spent"] = Estimate.from_json(values["estimate"]), Spent.from_json(values["spent"])
-        values["reason"] = StopReason(values["reason"])
-        values["trials"] = tuple(map(SearchTrial.from_json, values["trials"]))
-        values["refused"] = tuple(map(RefusedText.from_json, values["refused"]))
-        values["costs"] = {digest: Spent.from_json(cost) for digest, cost in values["costs"].items()}
-        values["warnings"] = tuple(values["warnings"])
-        for name in ("calls", "winner_calls"):  # reports of earlier versions have none
-            values[name] = CallTotals.from_json(values[name]) if name in values else CallTotals()
-        values["segments"] = tuple(map(Segment.from_json, values.get("segments", ())))
-        return cls(**values)
+        values = decode_fields(cls, data)
+        with decoding("OptimizationReport", data):
+            return cls(**{**values, "reason": StopReason(values["reason"])})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> OptimizationReport:
@@ -336,7 +323,7 @@ class OptimizationReport(HasCard):
             raise InputError(
                 f"{os.fspath(path)!r} has no finished search (reading a report). Compile again to resume it."
             )
-        return cls.from_json(cast("Mapping[str, Any]", ends[-1]["report"]))
+        return cls.from_json(cast("Mapping[str, Any]", ends[-1].get("report")))
 
     def __deepcopy__(self, memo: Any) -> OptimizationReport:
         return self  # frozen
