@@ -19,6 +19,7 @@ from sigwire.core.example import Prediction
 from sigwire.core.json import JsonObject
 from sigwire.core.record import FieldValues
 from sigwire.core.request import check_prompt_cache
+from sigwire.core.tools.held import Memo
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, InputError, StateError
 from sigwire.lm.secrets import wrap_secrets
@@ -28,7 +29,7 @@ from sigwire.modules.inputs import InputReader, UsedCallIds
 from sigwire.modules.module import ReadsInputs, StepsModule
 from sigwire.modules.nearest import NearestDemos
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream
-from sigwire.modules.tree import CopyMemo, Predictor, plain_records, prepare_one
+from sigwire.modules.tree import Predictor, plain_records, prepare_one
 from sigwire.observe.callbacks import watched_value
 from sigwire.settings import Settings, current
 from sigwire.signatures.parser import caller_scope
@@ -286,7 +287,7 @@ class Predict(ReadingCalls[P, S], Predictor):
     def _prepare(self, state: FieldValues, unsafe: bool) -> list[Callable[[], None]]:
         return [prepare_one("self", self, state, unsafe)]
 
-    def __deepcopy__(self, memo: CopyMemo) -> Self:
+    def __deepcopy__(self, memo: Memo) -> Self:
         # Shared: a plan caches written prompts.
         memo.update({id(self._plan): self._plan, id(self._reader): self._reader})
         return super().__deepcopy__(memo)

@@ -18,6 +18,7 @@ order. Async handlers are awaited. An awaited toolbox runs blocking handlers in 
 
 from __future__ import annotations
 
+import copy
 import inspect
 import warnings
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -31,6 +32,7 @@ from sigwire.core.record import FieldValues
 from sigwire.core.response import LMWarning
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.core.tools.function import BoundArguments
+from sigwire.core.tools.held import HasTools, Memo, holds
 from sigwire.core.tools.tool import OnError, Tool, check_limits, check_on_error
 from sigwire.effects.cancellation import CoroutineOf
 from sigwire.effects.loops import block_on, to_thread
@@ -92,7 +94,7 @@ def _named_tool(name: str, tool: ToolLike) -> Tool:
     return tool
 
 
-class Toolbox(ChecksKeywords):
+class Toolbox(ChecksKeywords, HasTools):
     """Tools by name, and the options to run them for a model.
 
     ``tools``: ``Tool`` objects, functions, or a dict of them by name. ``parallel``: how many calls of a turn run at once
@@ -140,6 +142,14 @@ class Toolbox(ChecksKeywords):
                 "Tool.from_schema(name, description, parameters, handler). Predict offers tools without running them."
             )
         self.tools[tool.name] = tool
+
+    def __deepcopy__(self, memo: Memo) -> Toolbox:
+        if not holds(self):
+            return self
+        made = copy.copy(self)
+        memo[id(self)] = made
+        made.tools = {name: copy.deepcopy(tool, memo) for name, tool in self.tools.items()}
+        return made
 
     def __call__(self, calls: Iterable[ToolCall]) -> list[ToolResult]:
         """Run calls, blocking; return the results in call order, as the model sees them."""
