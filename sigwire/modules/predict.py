@@ -30,7 +30,7 @@ from sigwire.modules.module import ReadsInputs, StepsModule
 from sigwire.modules.nearest import NearestDemos
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream
 from sigwire.modules.tree import Predictor, plain_records, prepare_one
-from sigwire.observe.callbacks import watched_value
+from sigwire.observe.callbacks import ACTIVE_TOOL_CALL, watched_value
 from sigwire.settings import Settings, current
 from sigwire.signatures.parser import caller_scope
 from sigwire.signatures.signature import Signature, SignatureClass, SignatureLike, SignatureMeta, ensure_signature
@@ -346,8 +346,17 @@ def _check_reasks(given: object) -> int:
     return given
 
 
+class CallInTool(tuple[Any, ...]):
+    """A call of a predictor in a trace, with the call of the tool that ran it."""
+
+    tool_call: Any
+
+
 def _append_trace(values: Settings, entry: tuple[object, ...]) -> None:
     trace = cast("list[object]", values.trace)
+    if (call := ACTIVE_TOOL_CALL.get()) is not None:
+        entry = CallInTool(entry)
+        entry.tool_call = call
     trace.append(entry)
     if len(trace) > values.max_trace_size:
         del trace[: len(trace) - values.max_trace_size]

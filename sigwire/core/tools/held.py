@@ -21,7 +21,7 @@ from typing import Any, TypeAlias, cast
 
 from sigwire.core.paths import AttributeStep, ItemStep, Path, Walkable
 
-__all__ = ["FUNCTIONS", "HasHandler", "HasTools", "Memo", "held_parts", "holds", "rebound"]
+__all__ = ["FUNCTIONS", "HasHandler", "HasTools", "Memo", "held_parts", "held_values", "holds", "rebound"]
 
 Memo: TypeAlias = dict[int, object]
 """Copies by the id of their original, as in ``copy.deepcopy``."""
@@ -54,13 +54,19 @@ def held_parts(value: object) -> Iterator[tuple[Path, Walkable]]:
     >>> [path for path, _ in held_parts(partial(ask, question=one))]
     [(AttributeStep(name='parts'), ItemStep(key='k')), (AttributeStep(name='question'),)]
     """
+    for path, held in held_values(value):
+        if isinstance(held, Walkable):
+            yield path, held
+
+
+def held_values(value: object) -> Iterator[tuple[Path, object]]:
+    """Yield a tool or function and all that it holds, with the paths: modules, functions, other objects."""
     seen: set[int] = set()
     stack: list[tuple[Path, object]] = [((), value)]
     while stack:
         path, value = stack.pop()
-        if isinstance(value, Walkable):
-            yield path, value
-        elif id(value) not in seen and (inside := _inside(value)):
+        yield path, value
+        if not isinstance(value, Walkable) and id(value) not in seen and (inside := _inside(value)):
             seen.add(id(value))
             stack.extend(((*path, *steps), item) for steps, item in reversed(inside))
 
@@ -149,7 +155,7 @@ def rebound(value: Any, memo: Memo) -> Any:
         return memo[id(value)]
     if not holds(value):
         return value
-    rebuild = _REBUILD.get(type(value), copy.deepcopy)
+    rebuild: Callable[[Any, Memo], object] = _REBUILD.get(type(value), copy.deepcopy)
     return memo.setdefault(id(value), rebuild(value, memo))
 
 

@@ -1,7 +1,7 @@
 """The parts of a module, which are modules, predictors and values in its attributes.
 
 walk     paths and names of the parts      copying  copies: structure is copied, resources are shared
-saving   state as one JSON object, and back
+saving   state as one JSON object, and back     sharing  modules that tools use and do not hold, in words
 """
 
 from sigwire.modules.tree.copying import copy_value
