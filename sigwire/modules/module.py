@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from sigwire.modules.exports import ExportForm
     from sigwire.modules.inputs import InputReader
 
-__all__ = ["Module", "ReadsInputs", "StepsModule", "module_paths"]
+__all__ = ["Module", "ReadsInputs", "StepsModule", "held_names", "module_paths"]
 
 M = TypeVar("M", bound="Module")
 _ENTRIES = {"steps", "forward", "aforward"}
@@ -440,8 +440,7 @@ class Module(ChecksKeywords, Walkable, HasCard):
         return self
 
     def _prepare(self, state: FieldValues, unsafe: bool) -> list[Callable[[], None]]:
-        held = [name_of(path) for path, _ in self._parameters() if is_held(path)]
-        return saving.prepare(type(self).__name__, dict(self.named_parameters()), state, unsafe, held)
+        return saving.prepare(type(self).__name__, dict(self.named_parameters()), state, unsafe, held_names(self))
 
     def save(self, path: str | PathLike[str], save_program: bool = False) -> None:
         """Write the state to a ``.json`` file. Raises ``StateError`` for other suffixes and for ``save_program=True``.
@@ -509,6 +508,11 @@ def module_paths(module: Module) -> dict[int, str]:
     """Return the paths of a module and of those inside it, by the id of the module."""
     paths = {id(part): name.removeprefix("self.") for name, part in reversed(list(module.named_sub_modules()))}
     return {**paths, id(module): "self"}
+
+
+def held_names(module: Module) -> list[str]:
+    """Return the names of the parameters that only tools hold."""
+    return [name_of(path) for path, _ in module._parameters() if is_held(path)]  # pyright: ignore[reportPrivateUsage]
 
 
 find_paths_with(module_paths)

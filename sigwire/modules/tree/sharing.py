@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from types import FunctionType, MethodType, ModuleType
-from typing import Any, cast
+from typing import Any
 
 from sigwire.core.bytecode import code_use
 from sigwire.core.paths import Path, Walkable, name_of
@@ -84,5 +84,5 @@ def _read_modules(value: object, attributes: Collection[str]) -> list[str]:
     """Return the modules among the attributes of a Python module or object that a function reads, itself or by a method."""
     if isinstance(value, ModuleType):
         return [name for name in sorted(attributes) if isinstance(vars(value).get(name), Walkable)]
-    found, known = _module_attributes(value), cast("Mapping[str, object]", getattr(value, "__dict__", {}))
-    return [name for name in found if name in attributes or not known.keys() >= set(attributes)]
+    is_called = any(isinstance(getattr(type(value), name, None), FunctionType) for name in attributes)
+    return [name for name in _module_attributes(value) if is_called or name in attributes]
