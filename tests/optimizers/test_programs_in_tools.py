@@ -1,8 +1,9 @@
-"""Optimizers tune what tools hold: a planted instruction or demo of an inner predictor is found, and the trace has its calls."""
+"""Optimizers tune what tools hold: a planted instruction or demo of an inner predictor is found; the trace has its calls."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
@@ -28,18 +29,22 @@ from tests.optimizers.writer import Writer
 INNER = "tools['ask'].sub"
 
 
-def respond(request: Request) -> Any:
-    """The agent passes the task on and submits the fact, which is GOOD with the planted text or demo, and of lucky topics."""
+def respond(request: Request, planted: str = "SHOUT", is_sampled: bool = False) -> Any:
+    """The agent passes the task on and submits the fact. It is GOOD with the planted text, and of lucky topics.
+
+    ``is_sampled``: of lucky topics only at a temperature.
+    """
     last = request.messages[-1]
     if not request.tools:
         seen = "\n".join(message.text for message in request.messages)
-        return {"fact": "GOOD" if "SHOUT" in seen or "GOOD" in seen or "lucky" in last.text else "bad"}
+        is_lucky = "lucky" in last.text and (not is_sampled or bool(request.options.get("temperature")))
+        return {"fact": "GOOD" if planted in seen or is_lucky else "bad"}
     if last.role == "tool":
         return ToolCall("s", "submit", {"text": last.tool_results[0].text})
     return ToolCall("a", "ask", {"topic": last.text.partition("task ## ]]")[2].split("[[")[0].strip()})
 
 
-def student() -> Any:
+def student(**options: Any) -> Any:
     sub: Any = Predict(make_signature("topic -> fact", "Say a fact."))
 
     def ask(topic: str) -> str:
@@ -47,7 +52,7 @@ def student() -> Any:
         return str(sub(topic=topic).fact)
 
     agent = ReAct("task -> text", tools=[ask])
-    agent.set_lm(FakeLM(respond))
+    agent.set_lm(FakeLM(partial(respond, **options)))
     return agent
 
 
@@ -110,16 +115,19 @@ def test_demo_of_an_inner_predictor_is_found_and_the_trace_has_its_call(name: st
             metric=exact, bsize=6, num_candidates=3, max_steps=2, max_demos=2, prompt_model=Writer(("Be brief.",))
         ),
     }
-    program = student()
+    program = student(planted="GOOD", is_sampled=name == "SIMBA")
     TRACES.clear()
-    best: Any = optimizers[name]().compile(program, trainset=[*rows("lucky 1", "lucky 2"), *PLAIN])
+    best: Any = optimizers[name]().compile(
+        program, trainset=[*rows("lucky 1", "lucky 2", "lucky 3", "lucky 4"), *PLAIN]
+    )
     demos = dict(best.named_predictors())[INNER].demos
     assert demos
     assert all("lucky" in demo.topic and demo.fact == "GOOD" for demo in demos)
     assert [each(task="topic").text for each in (best, program)] == ["GOOD", "bad"]
     if name == "BootstrapFewShot":
-        (asked, *_), *_ = ([call for call in trace if call[0] == "topic -> fact"] for trace in TRACES)
-        assert asked[1] == {"topic": "lucky 1"}
+        assert TRACES
+        inner = [[inputs["topic"] for signature, inputs in trace if signature == "topic -> fact"] for trace in TRACES]
+        assert all(len(topics) == 1 for topics in inner)
 
 
 def test_labels_of_the_inner_outputs_are_demos() -> None:
