@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-__all__ = ["AttributeStep", "HeldStep", "ItemStep", "Path", "Walkable", "name_of"]
+__all__ = ["HELD", "AttributeStep", "HeldStep", "ItemStep", "Path", "Walkable", "name_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,8 @@ class HeldStep:
 
     number: int = 1
 
+
+HELD = HeldStep()
 
 Path: TypeAlias = tuple[AttributeStep | ItemStep | HeldStep | int, ...]
 

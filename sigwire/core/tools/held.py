@@ -21,14 +21,14 @@ from typing import Any, TypeAlias, cast
 
 from sigwire.core.paths import AttributeStep, ItemStep, Path, Walkable
 
-__all__ = ["FUNCTIONS", "HasHandler", "HasTools", "Memo", "held_parts", "held_values", "holds", "rebound"]
+__all__ = ["FUNCTIONS", "HasHandler", "HasTools", "Memo", "held_parts", "held_values", "holds", "rebound", "rebuilt"]
 
 Memo: TypeAlias = dict[int, object]
 """Copies by the id of their original, as in ``copy.deepcopy``."""
 _Held: TypeAlias = Sequence[tuple[Path, object]]
 FUNCTIONS = (FunctionType, MethodType, partial)
 _MOST_ITEMS = 1_000
-_PLAIN = frozenset((str, bytes, int, float, bool, type(None)))
+_PLAIN = frozenset((str, bytes, int, float, bool, type(None), type))
 
 
 class HasHandler:
@@ -73,7 +73,22 @@ def held_values(value: object) -> Iterator[tuple[Path, object]]:
 
 def holds(value: object) -> bool:
     """Return True if a tool or function holds a module."""
+    if isinstance(value, HasHandler):
+        value = value.handler
+    if isinstance(value, Walkable):
+        return True
+    if type(value) is FunctionType and (found := _is_holder(value)) is not None:  # of most; every copy asks
+        return found
     return next(held_parts(value), None) is not None
+
+
+def _is_holder(function: Any) -> bool | None:
+    """Return whether a function holds a module, as far as its cells show it; ``None``: their contents decide."""
+    cells = [_content(cell) for cell in function.__closure__ or ()]
+    if any(isinstance(item, Walkable) for item in cells):
+        return True
+    is_plain = function.__defaults__ is None and function.__kwdefaults__ is None
+    return False if is_plain and all(type(item) in _PLAIN for item in cells) else None
 
 
 def _inside(value: object) -> _Held:
@@ -151,10 +166,13 @@ def rebound(value: Any, memo: Memo) -> Any:
     >>> other() is part, isinstance(other(), Part), rebound(len, {}) is len
     (False, True, True)
     """
+    return rebuilt(value, memo) if id(value) in memo or holds(value) else value
+
+
+def rebuilt(value: Any, memo: Memo) -> Any:
+    """Return ``rebound`` of a value that holds a module."""
     if id(value) in memo:
         return memo[id(value)]
-    if not holds(value):
-        return value
     rebuild: Callable[[Any, Memo], object] = _REBUILD.get(type(value), copy.deepcopy)
     return memo.setdefault(id(value), rebuild(value, memo))
 
@@ -173,11 +191,11 @@ def _rebound_function(function: Any, memo: Memo) -> object:
     made = FunctionType(function.__code__, function.__globals__, function.__name__, None, cells)
     memo[id(function)] = functools.update_wrapper(made, function)
     for cell, item in filled:
-        cell.cell_contents = rebound(item, memo)
-    made.__defaults__, made.__kwdefaults__ = (
-        _rebound_tuple(given, memo) if (given := function.__defaults__) else None,
-        _rebound_dict(given, memo) if (given := function.__kwdefaults__) else None,
-    )
+        cell.cell_contents = rebuilt(item, memo)
+    if function.__defaults__:
+        made.__defaults__ = _rebound_tuple(function.__defaults__, memo)
+    if function.__kwdefaults__:
+        made.__kwdefaults__ = _rebound_dict(function.__kwdefaults__, memo)
     made.__dict__ = {
         name: rebound(item, memo) if name == "__wrapped__" else item for name, item in vars(function).items()
     }

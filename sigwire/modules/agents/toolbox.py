@@ -144,7 +144,8 @@ class Toolbox(ChecksKeywords, HasTools):
         self.tools[tool.name] = tool
 
     def __deepcopy__(self, memo: Memo) -> Toolbox:
-        if not holds(self):
+        if not any(map(holds, self.tools.values())):
+            memo.update({id(each): each for each in self.tools.values()})
             return self
         made = copy.copy(self)
         memo[id(self)] = made

@@ -11,8 +11,8 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias, cast
 
-from sigwire.core.paths import AttributeStep, HeldStep, ItemStep, Path, Walkable, name_of
-from sigwire.core.tools.held import FUNCTIONS, HasHandler, HasTools, held_parts
+from sigwire.core.paths import HELD, AttributeStep, HeldStep, ItemStep, Path, Walkable, name_of
+from sigwire.core.tools.held import FUNCTIONS, HasHandler, HasTools, held_parts, holds
 
 if TYPE_CHECKING:
     from sigwire.core.json import JsonObject
@@ -112,7 +112,7 @@ def walk(
             inside = parts_of(part, None if isinstance(part, Parameter) else own)
             found = [((*path, *steps), each) for steps, each in inside]
             waiting.extend(found) if breadth_first else waiting.extendleft(reversed(found))
-            tools.extend(((*path, HeldStep(), *steps), tool) for steps, tool in own)
+            tools.extend(((*path, HELD, *steps), tool) for steps, tool in own if holds(tool))
 
 
 def _held_by(tools: deque[tuple[Path, object]]) -> Iterator[tuple[Path, Walkable]]:

@@ -179,6 +179,7 @@ def test_tools_without_modules_are_shared() -> None:
     assert made.toolbox.tools["double"] is agent.toolbox.tools["double"]
     assert made.toolbox.tools["ask"] is not agent.toolbox.tools["ask"]
     assert made.toolbox.tools["ask"] is made._offered[1]
+    assert made.tools["submit"] is agent.tools["submit"]
     plain = ReAct("task -> text", tools=[double])
     assert plain.deepcopy().toolbox is plain.toolbox
 
