@@ -135,6 +135,10 @@ class Ask:
         else:
             outcome = _FINAL_ERRORS[data["error"]](**data["facts"])
             outcome.attempts = tuple(map(Attempt.from_json, data["attempts"]))
+        return self.answered(outcome)
+
+    def answered(self, outcome: Response | LMError) -> Ask:
+        """Return an ``Ask`` that gives a known response or raises a known error, without a call."""
         return Ask(cast("LanguageModel", _RecordedModel(self.lm, outcome)), self.request, self.reader_factory)
 
     def _record_call(self, response: Response) -> Response:

@@ -50,13 +50,15 @@ class RunState(StepLog):
     """A run in progress: the conversation, the steps, and the calls without a result.
 
     ``gate`` decides which calls run; ``large`` has the results that the model saw in part. ``options``: keywords of each
-    request for a turn; ``fields``: fields of the result. A loop of its own sets them.
+    request for a turn; ``fields``: fields of the result. A loop of its own sets them. ``place``: that of the run among the runs
+    of agents in a tool call (``CurrentCall.begin_run``). ``is_resumed``: a person decided about a call of the run.
     """
 
     def __init__(self, history: History, inputs: FieldValues, gate: CallGate, large: LargeResults) -> None:
         super().__init__()
         self.history, self.inputs = history, inputs
         self.gate, self.large, self.turn = gate, large, 0
+        self.place, self.is_resumed = "", False
         self.options: dict[str, object] = {}
         self.fields: dict[str, object] = {}
         self.end: Termination | None = None

@@ -3,24 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import count
 from types import TracebackType
 from typing import Any
 
 from sigwire.core.tools.calls import ToolCall
 from sigwire.effects.performing import current_frame
 from sigwire.observe.callbacks import ACTIVE_TOOL_CALL
+from sigwire.observe.place import running
+from sigwire.settings import current
 
-__all__ = ["CurrentCall", "current_call"]
+__all__ = ["CurrentCall", "current_call", "depth_problem"]
 
 
 class CurrentCall:
-    """A running call of a model. As a context manager, the call that ``current_call`` returns inside the block."""
+    """A running call of a model. As a context manager, the call that ``current_call`` returns inside the block.
 
-    __slots__ = ("_before", "_call", "_frame", "_key")
-    _before: CurrentCall | None
+    ``outer`` is the call around it. ``decided``: the results of agents that this call ran after decisions of a person, by
+    their places; a resumed call gets them again.
+    """
+
+    __slots__ = ("_call", "_counts", "_example", "_frame", "_key", "decided", "outer")
+    outer: CurrentCall | None
 
     def __init__(self, call: ToolCall | None) -> None:
-        self._call, self._frame, self._key = call, current_frame(), ""
+        self._call, self._frame, self._key, self.outer = call, current_frame(), "", None
+        self._example = running.get().example
+        self._counts: dict[str, count[int]] = {}
+        self.decided: dict[str, Any] = {}
 
     @property
     def id(self) -> str:
@@ -57,6 +67,15 @@ class CurrentCall:
             self._key = self._make_key()
         return self._key
 
+    def begin_run(self, kind: str) -> str:
+        """Return the place of an agent's run that begins: its number among the runs of its kind in this call.
+
+        Runs of a batch are counted for each example, because their threads start in any order.
+        """
+        example = running.get().example
+        key = kind if example == self._example else f"{kind}[{example}]"
+        return f"{key}.{next(self._counts.setdefault(key, count()))}"
+
     def _make_key(self) -> str:
         if not self.run:
             from uuid import uuid4
@@ -69,13 +88,25 @@ class CurrentCall:
         return sha256(text.encode()).hexdigest()[:32]
 
     def __enter__(self) -> None:
-        self._before = ACTIVE_TOOL_CALL.get()
+        self.outer = ACTIVE_TOOL_CALL.get()
         ACTIVE_TOOL_CALL.set(self)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        ACTIVE_TOOL_CALL.set(self._before)
+        ACTIVE_TOOL_CALL.set(self.outer)
+
+
+def depth_problem() -> str:
+    """Return why one more call of a tool must not run here, "" if it may (the setting ``max_depth``)."""
+    call, depth, most = ACTIVE_TOOL_CALL.get(), 0, current().max_depth
+    while call is not None:
+        call, depth = call.outer, depth + 1
+    if depth < most:
+        return ""
+    return (
+        f"The call was not run: calls of tools are nested {depth} deep, which is the limit (max_depth). Do without it."
+    )
 
 
 def current_call() -> CurrentCall:

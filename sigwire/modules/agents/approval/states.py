@@ -16,7 +16,7 @@ from sigwire.core.tools.calls import ToolCall
 from sigwire.errors import InputError, StateError
 from sigwire.journal.errors import ApprovalNeeded
 from sigwire.journal.packing import digest_of
-from sigwire.journal.verdicts import CallVerdict
+from sigwire.journal.verdicts import CallVerdict, read_checked_verdict
 from sigwire.lm.policy.money.opened import open_budgets
 from sigwire.modules.agents.approval.asking import checked_verdict
 from sigwire.modules.agents.approval.gate import CallGate
@@ -24,6 +24,7 @@ from sigwire.modules.agents.approval.limits import CallCounts
 from sigwire.modules.agents.large_results.lookup import LargeResults
 from sigwire.modules.agents.run import ReActStep
 from sigwire.modules.agents.run_state import RunState
+from sigwire.modules.agents.running_call import current_call
 from sigwire.modules.agents.tool_run import ToolRun
 from sigwire.signatures.signature import SignatureClass
 from sigwire.signatures.types.history import History, Turn
@@ -73,7 +74,10 @@ def dump_run(agent: StateOwner, state: RunState, limit: int, error: ApprovalNeed
         "large": state.large.texts,
         "verdicts": {id: each.to_json() for id, each in state.gate.verdicts.items() if id in open_ids},
         "pending": [asdict(call) for call in error.pending],
+        "schemas": {name: agent.toolbox.tools[name].parameters for name in _own_names(error)},
         "inner": dict(error.inner),
+        "place": state.place,
+        "decided": {place: done.to_json() for place, done in current_call().decided.items()},
         "turn": state.turn,
         "max_iters": limit,
         "limits": state.gate.counts.to_json(),
@@ -81,6 +85,11 @@ def dump_run(agent: StateOwner, state: RunState, limit: int, error: ApprovalNeed
     }
     plain: JsonObject = loads(dumps(data))
     return plain
+
+
+def _own_names(error: ApprovalNeeded) -> set[str]:
+    """Return the names of the tools that wait, without those of inner agents."""
+    return {call.name for call in error.pending if call.id.partition("/")[0] not in error.inner}
 
 
 def _all_json(values: Sequence[Value]) -> list[JsonObject]:
@@ -161,7 +170,7 @@ def own_decisions(
 ) -> tuple[dict[str, CallVerdict], dict[str, dict[str, object]]]:
     """Return the verdicts about the agent's own calls, and the decisions about those of inner agents by call.
 
-    Raises ``InputError`` unless each pending call has one valid decision.
+    Raises ``InputError`` unless each pending call, at any depth, has one valid decision.
     """
     pending = {str(call["id"]): str(call["name"]) for call in state["pending"]}
     if not is_mapping(cast(object, decisions)):
@@ -171,15 +180,36 @@ def own_decisions(
             f"The run needs one decision for each pending call ({', '.join(sorted(pending)) or 'none'}); missing or unknown: "
             f"{', '.join(wrong)} (resuming)."
         )
+    own, inner = _split(state, decisions)
+    verdicts = {id: checked_verdict(id, agent.toolbox.tools[pending[id]], decision) for id, decision in own.items()}
+    for call, of_call in inner.items():
+        _check_inner(state["inner"][call], of_call, call)
+    return verdicts, inner
+
+
+def _split(
+    state: Mapping[str, Any], decisions: Mapping[str, object]
+) -> tuple[dict[str, object], dict[str, dict[str, object]]]:
+    """Return the decisions about the calls of an agent, and those about calls of agents inside its calls, by call."""
+    own: dict[str, object] = {}
     inner: dict[str, dict[str, object]] = {id: {} for id in state["inner"]}
-    verdicts: dict[str, CallVerdict] = {}
     for id, decision in decisions.items():
         call, _, rest = id.partition("/")
         if rest and call in inner:
             inner[call][rest] = decision
         else:
-            verdicts[id] = checked_verdict(id, agent.toolbox.tools[pending[id]], decision)
-    return verdicts, inner
+            own[id] = decision
+    return own, inner
+
+
+def _check_inner(state: Mapping[str, Any], decisions: Mapping[str, object], path: str) -> None:
+    """Check the decisions about the calls of an inner agent, which exists only inside a tool call, by its state."""
+    names = {str(call["id"]): str(call["name"]) for call in state["pending"]}
+    own, inner = _split(state, decisions)
+    for id, decision in own.items():
+        read_checked_verdict(f"{path}/{id}", decision, names[id], state.get("schemas", {}).get(names[id]))
+    for call, of_call in inner.items():
+        _check_inner(state["inner"][call], of_call, f"{path}/{call}")
 
 
 def load_run(agent: StateOwner, data: Mapping[str, Any]) -> RunState:
@@ -195,7 +225,7 @@ def load_run(agent: StateOwner, data: Mapping[str, Any]) -> RunState:
         state.open_calls = tuple(ToolCall.from_json(call) for call in data["calls"])
         state.tool_runs = [ToolRun.from_json(done) for done in data["results"]]
         state.large.restore(data["large"])
-        state.turn = int(data["turn"])
+        state.turn, state.place, state.is_resumed = int(data["turn"]), str(data.get("place", "")), True
         state.gate.verdicts = {id: CallVerdict.from_json(each) for id, each in data["verdicts"].items()}
         state.gate.kept = {done.call.id: done for done in state.tool_runs}
     except (ValueError, TypeError, LookupError, AttributeError) as error:
