@@ -31,7 +31,7 @@ from sigwire.errors import ConfigurationError, OverrideError, StateError
 from sigwire.keywords import ChecksKeywords
 from sigwire.modules.ask import recording_calls, usage_totals
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream
-from sigwire.modules.tree import Parameter, Predictor, copy_value, is_held, saving, tools_in, walk
+from sigwire.modules.tree import Parameter, Predictor, copy_value, is_held, parts_of, saving, tools_in, walk
 from sigwire.modules.where import locate
 from sigwire.observe.callbacks import EVERYWHERE, LOG_CHECKS, watched_call
 from sigwire.observe.place import Running, enter, find_paths_with, running

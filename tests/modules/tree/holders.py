@@ -123,6 +123,12 @@ def _with_default(sub: Any) -> Callable[..., str]:
 SCHEMA = {"type": "object", "properties": {"topic": {"type": "string"}}, "required": ["topic"]}
 
 HOLDERS: Mapping[str, tuple[Callable[[], Module], str]] = {
+    "module": (lambda: agent_of({"ask": inner_predictor()}), "tools['ask']"),
+    "partial of a module": (lambda: agent_of({"ask": functools.partial(inner_predictor())}), "tools['ask']"),
+    "module with a guard": (
+        lambda: agent_of(Tool(inner_predictor(), "ask").then(lambda value: value)),
+        "tools['ask']",
+    ),
     "method of the team": (Team, "inner"),
     "method of a module": (lambda: agent_of({"ask": Inner().research}), "tools['ask'].sub"),
     "partial, position": (
