@@ -18,6 +18,7 @@ order. Async handlers are awaited. An awaited toolbox runs blocking handlers in 
 
 from __future__ import annotations
 
+import copy
 import inspect
 import warnings
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -30,6 +31,7 @@ from sigwire.core.parts import MediaPart
 from sigwire.core.response import LMWarning
 from sigwire.core.tools.calls import ToolCall, ToolResult, WebSearch
 from sigwire.core.tools.function import BoundArguments
+from sigwire.core.tools.held import HasTools, Memo, holds
 from sigwire.core.tools.tool import OnError, Tool, as_tool, check_limits, check_on_error
 from sigwire.effects.cancellation import CoroutineOf
 from sigwire.effects.loops import block_on, to_thread
@@ -83,7 +85,7 @@ def as_tools(tools: ToolsLike) -> list[Tool]:
     return [*map(as_tool, tools)]
 
 
-class Toolbox(ChecksKeywords):
+class Toolbox(ChecksKeywords, HasTools):
     """Tools by name, and the options to run them for a model.
 
     ``tools``: ``Tool`` objects, functions, modules, ``WebSearch``, or a dict of them by name. ``parallel``: how many calls of a
@@ -132,6 +134,15 @@ class Toolbox(ChecksKeywords):
                 "Tool.from_schema(name, description, parameters, handler). Predict offers tools without running them."
             )
         self.tools[tool.name] = tool
+
+    def __deepcopy__(self, memo: Memo) -> Toolbox:
+        if not any(map(holds, self.tools.values())):
+            memo.update({id(each): each for each in self.tools.values()})
+            return self
+        made = copy.copy(self)
+        memo[id(self)] = made
+        made.tools = {name: copy.deepcopy(tool, memo) for name, tool in self.tools.items()}
+        return made
 
     def check_injected(self) -> None:
         """Raise ``ConfigurationError`` if an injected parameter of a tool has no value in this context, or a wrong one."""
