@@ -67,6 +67,7 @@ from sigwire.journal.results import dump_inputs, dump_result, load_inputs, load_
 from sigwire.modules.field_types import types_of
 from sigwire.optimizers.candidate import Candidate, Demo, applied
 from sigwire.signatures.signature import SignatureMeta
+from tests.grids import grid
 
 T = TypeVar("T")
 
@@ -421,8 +422,7 @@ PATHS: dict[str, Path] = {
 FOR_A_BROWSER = {"outputs_of", "end of a stream"}  # JSON that any parser reads: a number that it lacks is null
 
 
-@pytest.mark.parametrize("kind", TYPES)
-@pytest.mark.parametrize("path", PATHS)
+@grid("kind, path", TYPES, PATHS)
 def test_value_comes_back_equal(path: str, kind: str) -> None:
     if path in FOR_A_BROWSER and kind in ("number that JSON lacks", "list of such numbers"):
         return

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, TypeVar, cast,
 
 from sigwire.core import tools as core
 from sigwire.core.example import Example, Prediction
+from sigwire.core.paths import AttributeStep, ItemStep, Path
 from sigwire.core.record import FieldValues
 from sigwire.dspy.adapters import default_adapter, own_call
 from sigwire.dspy.inputs import read_as_dspy
@@ -30,7 +31,7 @@ from sigwire.modules import chain_of_thought, module, predict
 from sigwire.modules.ask import resolve_lm
 from sigwire.modules.calling import called_steps
 from sigwire.modules.inputs import InputReader
-from sigwire.modules.tree.walk import AttributeStep, ItemStep, Path
+from sigwire.modules.tree.walk import is_held
 from sigwire.settings import Settings, context, current
 from sigwire.signatures.signature import ensure_signature
 
@@ -73,9 +74,9 @@ class Module(module.Module):
         return list(super().history)
 
     def map_named_predictors(self, function: Callable[[Any], Any]) -> Self:
-        """Replace every predictor inside by ``function(predictor)``; returns the module."""
+        """Replace every predictor inside by ``function(predictor)``, but for those in tools; returns the module."""
         for path, part in list(self._parameters()):
-            if path and isinstance(part, predict.Predict):
+            if path and isinstance(part, predict.Predict) and not is_held(path):
                 _replace(self, path, function(part))
         return self
 
@@ -158,7 +159,7 @@ def _replace(owner: Any, path: Path, value: Any) -> Any:
     if isinstance(step, AttributeStep):
         setattr(owner, step.name, _replace(getattr(owner, step.name), rest, value) if rest else value)
         return owner
-    index = step.key if isinstance(step, ItemStep) else step
+    index: Any = step.key if isinstance(step, ItemStep) else step
     item = _replace(owner[index], rest, value) if rest else value
     if not issubclass(type(owner), tuple):
         owner[index] = item
@@ -193,7 +194,7 @@ class Predict(Module, predict.Predict[P, S]):
         adapter = kwargs.pop("adapter") if is_given else self.adapter
         with nullcontext() if adapter is None else context(adapter=adapter):
             prediction = yield from self._call_steps(args, kwargs)
-        for name, value in list(prediction.items()):
+        for name, value in list(Prediction.items(prediction)):
             if isinstance(value, core.ToolCalls):
                 prediction[name] = ToolCalls.of(value)
         return prediction
@@ -227,7 +228,7 @@ class Predict(Module, predict.Predict[P, S]):
         """Return the steps of a call of an adapter that makes the whole call itself."""
         reader = self._reader if signature is self.signature else None
         reader = reader or InputReader(signature.spec)
-        inputs = self.prepare_inputs(reader, inputs, check_types=current().warn_on_type_mismatch)
+        inputs = type(self).prepare_inputs(self, reader, inputs, check_types=current().warn_on_type_mismatch)
         config: dict[str, object] = {**self.config, **(given.get("config") or {})}
         demos = list(self.demos if given.get("demos") is None else given["demos"])
         lm = resolve_lm(given["lm"], type(self).__name__)

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TextIO, TypeAli
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.foreign_names import DOOR, LIBRARY, NAMESPACE
-from sigwire.core.json import JsonObject
+from sigwire.core.json import JsonObject, is_too_deep
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response, Usage, price_with
@@ -37,7 +37,7 @@ from sigwire.lm.preview.call_log import CallLog, CallRecord
 from sigwire.lm.secrets import mask_secrets, redact_url, storable_options, without_secrets, wrap_secrets
 from sigwire.observe.callbacks import watched_steps
 from sigwire.observe.place import asked
-from sigwire.observe.usage import record_usage
+from sigwire.observe.usage import record_response
 from sigwire.overriding import check_overrides
 
 if TYPE_CHECKING:
@@ -301,10 +301,7 @@ class BaseLM:
 
     def _called_steps(self, request: Request, prompt: str | None) -> Steps[list[Any]]:
         response = yield from self.steps(request, prompt=prompt)
-        # a module's request is counted by the module
-        record_usage(
-            self.model, response.usage, response.attempts, is_hit=response.cache == "hit", warnings=response.warnings
-        )
+        record_response(self.model, response)  # a module's request is counted by the module
         return encode_outputs(response)
 
     def _overridden_steps(self, effect: FunctionEffect[Response], streamed: bool) -> Steps[Response]:
@@ -331,7 +328,7 @@ class BaseLM:
     def capabilities(self) -> Capabilities:
         """The capabilities of the model."""
         if self._capabilities is None:
-            self._capabilities = self.default_capabilities()
+            self._capabilities = type(self).default_capabilities(self)
         return self._capabilities
 
     @capabilities.setter
@@ -427,7 +424,7 @@ class BaseLM:
         >>> BaseLM.load_state(state, allow_unsafe_lm_state=True)
         LM('openai/gpt-5-mini', base_url='https://gpu-box.example/v1')
         """
-        if not isinstance(state.get("model"), str):
+        if not isinstance(state, Mapping) or not isinstance(state.get("model"), str) or is_too_deep(dict(state)):
             raise StateError(
                 "The saved language model has no 'model' (loading its state). Save it with lm.dump_state()."
             )

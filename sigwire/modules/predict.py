@@ -19,8 +19,10 @@ from sigwire.core.example import Prediction
 from sigwire.core.json import JsonObject
 from sigwire.core.record import FieldValues
 from sigwire.core.request import check_prompt_cache
+from sigwire.core.tools.held import Memo
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, InputError, StateError
+from sigwire.keywords import check_whole
 from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules.answer import CallContext, answer_steps
 from sigwire.modules.ask import check_config, resolve_lm
@@ -28,8 +30,8 @@ from sigwire.modules.inputs import InputReader, UsedCallIds
 from sigwire.modules.module import ReadsInputs, StepsModule
 from sigwire.modules.nearest import NearestDemos
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream
-from sigwire.modules.tree import CopyMemo, Predictor, plain_records, prepare_one
-from sigwire.observe.callbacks import watched_value
+from sigwire.modules.tree import Predictor, plain_records, prepare_one
+from sigwire.observe.callbacks import ACTIVE_TOOL_CALL, watched_value
 from sigwire.settings import Settings, current
 from sigwire.signatures.parser import caller_scope
 from sigwire.signatures.signature import Signature, SignatureClass, SignatureLike, SignatureMeta, ensure_signature
@@ -188,11 +190,11 @@ class Predict(ReadingCalls[P, S], Predictor):
         self, signature: SignatureMeta, reader: InputReader, given: dict[str, object], specials: FieldValues
     ) -> Steps[Prediction]:
         values = current()
-        inputs = self.prepare_inputs(reader, given, check_types=values.warn_on_type_mismatch)
+        inputs = type(self).prepare_inputs(self, reader, given, check_types=values.warn_on_type_mismatch)
         given_lm = specials.get("lm")
         lm = resolve_lm(self.lm if given_lm is None else given_lm, type(self).__name__)
         options, reasks = self._options(specials)
-        plan = self.plan_for(signature, lm, values, options)
+        plan = type(self).plan_for(self, signature, lm, values, options)
         demos: Any = specials.get("demos", self.demos)
         if self.nearest is not None and "demos" not in specials:
             demos = self.nearest.choose(demos, inputs, signature.spec)
@@ -287,7 +289,7 @@ class Predict(ReadingCalls[P, S], Predictor):
     def _prepare(self, state: FieldValues, unsafe: bool) -> list[Callable[[], None]]:
         return [prepare_one("self", self, state, unsafe)]
 
-    def __deepcopy__(self, memo: CopyMemo) -> Self:
+    def __deepcopy__(self, memo: Memo) -> Self:
         # Shared: a plan caches written prompts.
         memo.update({id(self._plan): self._plan, id(self._reader): self._reader})
         return super().__deepcopy__(memo)
@@ -340,14 +342,22 @@ def _check_config(config: dict[str, object]) -> dict[str, object]:
     return config
 
 
-def _check_reasks(given: object) -> int:
-    if not isinstance(given, int) or isinstance(given, bool) or given < 0:
-        raise ConfigurationError(f"max_reasks is a number, 0 or more, not {given!r} (calling Predict).")
-    return given
+def _check_reasks(given: Any) -> int:
+    check_whole("max_reasks", given, "calling Predict", of="re-asks", most=1_000)
+    return int(given)
+
+
+class CallInTool(tuple[Any, ...]):
+    """A call of a predictor in a trace, with the call of the tool that ran it."""
+
+    tool_call: Any
 
 
 def _append_trace(values: Settings, entry: tuple[object, ...]) -> None:
     trace = cast("list[object]", values.trace)
+    if (call := ACTIVE_TOOL_CALL.get()) is not None:
+        entry = CallInTool(entry)
+        entry.tool_call = call
     trace.append(entry)
     if len(trace) > values.max_trace_size:
         del trace[: len(trace) - values.max_trace_size]

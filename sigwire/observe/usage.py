@@ -1,6 +1,6 @@
 """Totals of any part of a program, of tokens, calls of tools and warnings: ``with track_usage() as tracker``.
 
-Callers of models call ``record_usage``, the toolbox calls ``record_tool_call``. Every open tracker of the context counts it;
+Callers of models call ``record_response``, the toolbox calls ``record_tool_call``. Every open tracker of the context counts it;
 threads and tasks copy the context.
 """
 
@@ -11,11 +11,11 @@ from contextvars import ContextVar
 from functools import reduce
 from typing import Any, Self, TypeAlias
 
-from sigwire.core.narrow import is_mapping
+from sigwire.core.narrow import is_mapping, is_object
 from sigwire.core.record import to_plain
-from sigwire.core.response import Attempt, LMWarning, Usage, cost_of_attempts
+from sigwire.core.response import Attempt, LMWarning, Response, Usage, cost_of_attempts
 
-__all__ = ["UsageTracker", "record_tool_call", "record_usage", "record_warnings", "track_usage"]
+__all__ = ["UsageTracker", "record_response", "record_tool_call", "record_usage", "record_warnings", "track_usage"]
 
 _Counts: TypeAlias = Mapping[str, Any]
 
@@ -25,7 +25,8 @@ class UsageTracker:
 
     ``attempts[model]``: the exchanges. ``hits``: the model of each answer that was read from the cache of responses.
     ``tool_calls``: the name of each finished call of a tool, and whether its result is an error. ``warnings``: the feature of
-    each warning of an answer ("temperature"), and "tool" for each exception of a tool.
+    each warning of an answer ("temperature"), and "tool" for each exception of a tool. ``served``: the name of the model that
+    each answer reports, with the fingerprint of the provider's system if it has one.
 
     >>> tracker = UsageTracker()
     >>> tracker.add_usage("m", {"input_tokens": 3, "details": {"cached": 1}})
@@ -40,6 +41,7 @@ class UsageTracker:
         self.hits: list[str] = []
         self.tool_calls: list[tuple[str, bool]] = []
         self.warnings: list[str] = []
+        self.served: list[str] = []
 
     def __enter__(self) -> Self:
         self._before = open_trackers.get()
@@ -128,6 +130,31 @@ def record_usage(
             tracker.add_usage(model or "unknown", usage, attempts)
 
 
+def record_response(model: str | None, response: Response) -> None:
+    """Count a response in every open tracker: its usage, or the hit, its warnings, and the model that it reports.
+
+    >>> with track_usage() as tracker:
+    ...     record_response("p/m", Response(model="m-2026-01-01", raw={"system_fingerprint": "fp_44"}))
+    >>> tracker.served
+    ['m-2026-01-01 fp_44']
+    """
+    if not (trackers := open_trackers.get()):
+        return
+    record_usage(model, response.usage, response.attempts, is_hit=response.cache == "hit", warnings=response.warnings)
+    if served := _served_by(response):
+        for tracker in trackers:
+            tracker.served.append(served)
+
+
+def _served_by(response: Response) -> str:
+    raw = response.raw
+    if isinstance(raw, list):  # of several requests for one answer
+        raw = raw[0] if raw else None
+    fingerprint = raw.get("system_fingerprint") if is_object(raw) else None
+    parts = (response.model, fingerprint)
+    return " ".join(part[:_MOST_SERVED] for part in parts if isinstance(part, str) and part)
+
+
 def record_tool_call(name: str, *, is_error: bool, warning: LMWarning | None = None) -> None:
     """Count a finished call of a tool in every open tracker. ``warning``: that of its exception.
 
@@ -148,4 +175,5 @@ def record_warnings(*warnings: LMWarning) -> None:
         tracker.warnings.extend(warning.feature for warning in warnings)
 
 
+_MOST_SERVED = 160  # names of models of clouds are paths
 _MOST_NAME = 60  # a model may call a tool that does not exist, by any text

@@ -20,7 +20,7 @@ from functools import cached_property
 from typing import Any, Self, TypeAlias, TypeVar, cast
 
 from sigwire.core.example import Example
-from sigwire.core.json import JsonObject, JsonValue, Value
+from sigwire.core.json import JsonObject, JsonValue, Value, decode_fields
 from sigwire.core.narrow import is_mapping
 from sigwire.core.tools.texts import ToolText
 from sigwire.core.tools.tool import Tool
@@ -151,8 +151,7 @@ class Candidate:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Decode the result of ``to_json``."""
-        demos = {name: tuple(map(Demo.from_json, given)) for name, given in data.get("demos", {}).items()}
-        return cls(data.get("texts", {}), demos, data.get("lm_options", {}), tuple(data.get("parents", ())))
+        return cls(**decode_fields(cls, data))
 
 
 def _difference(mine: JsonValue, other: JsonValue) -> JsonObject:
@@ -277,7 +276,7 @@ def applied(student: M, candidate: Candidate) -> M:
         for predictor in predictors.values():
             predictor.config = {**predictor.config, **candidate.lm_options}
     for slot, text in candidate.texts.items():
-        owner = next((name for name in predictors if slot.startswith(f"{name}.")), None)
+        owner = max((name for name in predictors if slot.startswith(f"{name}.")), key=len, default=None)
         if owner is None or not _set_text(predictors[owner], slot[len(owner) + 1 :], text):
             raise _unknown_error(f"the slot {slot!r}", program)
     return program

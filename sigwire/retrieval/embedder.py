@@ -15,7 +15,7 @@ from sigwire.effects.steps import FunctionEffect, Steps, arun, run
 from sigwire.errors import ConfigurationError, InputError
 from sigwire.lm.offline.vectors import lexical_vector
 from sigwire.modules.calling import called_steps
-from sigwire.observe.usage import record_usage
+from sigwire.observe.usage import record_response
 
 if TYPE_CHECKING:
     import numpy as np
@@ -104,9 +104,7 @@ class Embedder:
             return vectors
         lm, request = self._lm, Request(tuple(map(Message.user, texts)))
         response: Response = yield FunctionEffect(lambda: lm.respond(request), lambda: lm.arespond(request))
-        record_usage(
-            lm.model, response.usage, response.attempts, is_hit=response.cache == "hit", warnings=response.warnings
-        )
+        record_response(lm.model, response)
         return [choice.raw for choice in response.choices]
 
     def _known(self, texts: Sequence[str]) -> dict[str, Any]:

@@ -9,11 +9,12 @@ from typing import Any
 from sigwire.core.example import Prediction
 from sigwire.core.json import JsonObject
 from sigwire.core.record import FieldValues
+from sigwire.core.tools.held import Memo
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError
 from sigwire.modules.agents.run import AgentRun
 from sigwire.modules.module import Module, StepsModule
-from sigwire.modules.tree.copying import CopyMemo, copy_value
+from sigwire.modules.tree.copying import copy_value
 from sigwire.signatures.fields import SignatureSpec
 from sigwire.signatures.signature import SignatureMeta
 from sigwire.signatures.types.history import History, Turn
@@ -72,7 +73,7 @@ class ChatSession(StepsModule):
             raise ConfigurationError(
                 f"A session needs predictions, not {type(result).__name__} (keeping the turn). Return the prediction."
             )
-        return self.conversation.append(Turn({**inputs, **dict(result.items())}))
+        return self.conversation.append(Turn({**inputs, **dict(Prediction.items(result))}))
 
     def to_json(self) -> JsonObject:
         """Return the conversation as JSON: ``ChatSession(program, data)`` continues it, with values of the declared types.
@@ -81,7 +82,7 @@ class ChatSession(StepsModule):
         """
         return self._spec.plain_history(self.conversation).to_json()
 
-    def __deepcopy__(self, memo: CopyMemo) -> ChatSession:
+    def __deepcopy__(self, memo: Memo) -> ChatSession:
         return ChatSession(copy_value(self.program, memo), self.conversation)
 
 
