@@ -461,7 +461,17 @@ def typed_values(draw: st.DrawFn, depth: int = 2) -> tuple[Any, st.SearchStrateg
         return tuple[kind, int], st.tuples(values, st.integers())  # type: ignore[valid-type]
     if shape == "optional":
         return kind | None, st.none() | values
-    return Box[kind], values.map(lambda value: Box[kind](inside=value))  # type: ignore[valid-type]
+    # The settings of the user's model write its bytes: as UTF-8 by default.
+    boxes = values.map(lambda value: Box[kind](inside=value)).filter(_writes_json)  # type: ignore[valid-type]
+    return Box[kind], boxes  # type: ignore[valid-type]
+
+
+def _writes_json(model: BaseModel) -> bool:
+    try:
+        model.model_dump_json()
+    except (ValueError, TypeError):
+        return False
+    return True
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])

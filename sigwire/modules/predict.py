@@ -19,7 +19,6 @@ from sigwire.core.example import Prediction
 from sigwire.core.json import JsonObject
 from sigwire.core.record import FieldValues
 from sigwire.core.request import check_prompt_cache
-from sigwire.core.tools.held import Memo
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, InputError, StateError
 from sigwire.keywords import check_whole
@@ -30,7 +29,7 @@ from sigwire.modules.inputs import InputReader, UsedCallIds
 from sigwire.modules.module import ReadsInputs, StepsModule
 from sigwire.modules.nearest import NearestDemos
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream
-from sigwire.modules.tree import Predictor, plain_records, prepare_one
+from sigwire.modules.tree import Memo, Predictor, plain_records, prepare_one
 from sigwire.observe.callbacks import ACTIVE_TOOL_CALL, watched_value
 from sigwire.settings import Settings, current
 from sigwire.signatures.parser import caller_scope
