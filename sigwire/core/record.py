@@ -11,7 +11,7 @@ from __future__ import annotations
 from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias, TypeVar, cast
 
 from sigwire.core.foreign_names import HIDDEN
 from sigwire.show.card import HasLine
@@ -48,6 +48,7 @@ class Record(HasLine):
 
     __slots__ = ("__dict__", "__weakref__", "_input_keys", "_meta", "_version")
     _shown_by = "sigwire.core.cards.records:record"
+    _is_result: ClassVar[bool] = False  # of a call, with a report
     _input_keys: frozenset[str] | None
     _meta: Meta
     _version: int
@@ -68,6 +69,7 @@ class Record(HasLine):
         attempts: FieldValue
         mode: FieldValue
         usage: FieldValue
+        run: FieldValue
         completions: FieldValue
         show: FieldValue
 
@@ -167,10 +169,11 @@ class Record(HasLine):
         meta = self._meta
         if meta.lm_usage is not None:
             return meta.lm_usage
-        if meta.response is None or meta.response.cache == "hit":
+        attempts: Sequence[Attempt | Response] = meta.attempts if meta.report is None else meta.report.attempts
+        if not attempts and (meta.response is None or meta.response.cache == "hit"):
             return {}
         totals: dict[str, Usage] = {}
-        for attempt in meta.attempts or (meta.response,):
+        for attempt in attempts or (meta.response,):
             model = attempt.model or ""
             totals[model] = totals[model] + attempt.usage if model in totals else attempt.usage
         return {model: usage.counts() for model, usage in totals.items()}
@@ -190,7 +193,11 @@ def keep_values(*classes: type[Any]) -> None:
 
 @dataclass(slots=True, eq=False, repr=False)
 class Meta:
-    """The metadata of a prediction. One slot of the record, so that making a record is cheap."""
+    """The metadata of a prediction. One slot of the record, so that making a record is cheap.
+
+    ``report``: the ``CallReport`` of a program in which others ran. A predictor has none: ``made_by`` (its class) and
+    ``seconds`` are kept for one that is read.
+    """
 
     signature: DeclaresFields | None = None
     response: Response | None = None
@@ -200,6 +207,9 @@ class Meta:
     attempts: Sequence[Attempt] = ()
     completions: Any = None
     lm_usage: dict[str, FieldValue] | None = None
+    report: Any = None
+    made_by: str = ""
+    seconds: float = 0.0
 
 
 _NO_META = Meta()

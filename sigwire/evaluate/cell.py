@@ -19,6 +19,7 @@ from sigwire.core.example import Example, Prediction
 from sigwire.core.json import JsonObject, Value
 from sigwire.core.narrow import is_items
 from sigwire.core.record import Record
+from sigwire.core.report import CallReport
 from sigwire.core.response import Attempt, Repair, Usage, cost_of_attempts
 from sigwire.core.tools.tool import Tool
 from sigwire.effects.emitting import stream_queue
@@ -34,7 +35,7 @@ from sigwire.modules.answer import meta_of
 from sigwire.modules.calling import called_steps
 from sigwire.modules.module import Module, module_paths
 from sigwire.modules.where import locate
-from sigwire.observe.usage import UsageTracker, track_usage
+from sigwire.observe.usage import UsageTracker
 from sigwire.settings import context
 
 __all__ = ["Cell", "CellOptions", "RequestCounts", "TraceStep", "cell_steps", "counted", "score_steps", "tool_counts"]
@@ -141,7 +142,7 @@ def cell_steps(
     each predictor of the trace, for its ``feedbacks``.
     """
     run_of = _ProgramRun(program, example, traced, strict, timeout, rollout_id)
-    with _unstreamed(), track_usage() as tracker:
+    with _unstreamed(), UsageTracker(keep_runs=False) as tracker:
         try:
             prediction = yield from run_of.steps()
         except Exception as error:
@@ -165,7 +166,7 @@ def _explained(
 ) -> Steps[Cell]:
     """Add the feedback of the metric for each predictor of the trace."""
     feedbacks: dict[str, str] = {}
-    with _unstreamed(), track_usage() as tracker:
+    with _unstreamed(), UsageTracker(keep_runs=False) as tracker:
         try:
             for path in dict.fromkeys(step.path for step in cell.trace):
                 calls = [call for call, step in zip(trace, cell.trace, strict=True) if step.path == path]
@@ -203,7 +204,7 @@ def _scored_steps(
     raises: Collection[str],
 ) -> Steps[Cell]:
     """``score_steps`` of a cell that is not made yet: it has ``facts``, the fields after those of the score."""
-    with _unstreamed(), track_usage() as tracker:
+    with _unstreamed(), UsageTracker(keep_runs=False) as tracker:
         try:
             score = yield from plan.steps(example, prediction, trace)
         except Exception as error:
@@ -275,7 +276,7 @@ class _ProgramRun:
         error = found if isinstance(found, Exception) else None
         odd = _odd_attempts(tracker, found), _repairs(found), _steps(error) if error is not None else ()
         counts = tool_counts(tracker.tool_calls), dict(sorted(Counter(tracker.warnings).items()))
-        return outputs, *counted(tracker, error), 0, None, self._seconds, trace, {}, *odd, *counts
+        return outputs, *counted(tracker), 0, None, self._seconds, trace, {}, *odd, *counts
 
 
 class _Timed:
@@ -317,12 +318,9 @@ class RequestCounts(NamedTuple):
     cost: float | None
 
 
-def counted(tracker: UsageTracker, error: Exception | None = None) -> RequestCounts:
-    """Return requests, usage and cost. An error of a provider has the attempts of its call; other calls are in the tracker."""
+def counted(tracker: UsageTracker) -> RequestCounts:
+    """Return requests, usage and cost."""
     attempts = tracker.attempts
-    if isinstance(error, LMError):
-        attempts = {model: list(made) for model, made in attempts.items()}
-        attempts.setdefault(error.model or "unknown", []).extend(error.attempts)
     sent = [attempt for made in attempts.values() for attempt in made if attempt.purpose not in _NOT_SENT]
     usage = {model: _total(made).to_json() for model, made in attempts.items() if made}
     return RequestCounts(len(sent), len(tracker.hits), usage, cost_of_attempts(sent) if sent else 0.0)
@@ -347,10 +345,9 @@ _NOT_SENT = ("skip", "joined")  # purposes of attempts without an exchange
 
 def _odd_attempts(tracker: UsageTracker, found: object) -> tuple[Attempt, ...]:
     """Return the attempts that failed, and re-asks, which the prediction or the error of a parser has."""
-    own: Sequence[Attempt] = meta_of(found).attempts if isinstance(found, Prediction) else ()
-    if isinstance(found, (LMError, ModelError)):
-        own = found.attempts
-    failed = chain(*tracker.attempts.values(), own if isinstance(found, LMError) else ())
+    is_reported = isinstance(found, (Prediction, LMError, ModelError))
+    own = CallReport.of(found).attempts if is_reported else ()
+    failed = chain(*tracker.attempts.values())
     reasks = [attempt for attempt in own if attempt.purpose == "repair" and not attempt.error]
     return (*[attempt for attempt in failed if attempt.error], *reasks)
 

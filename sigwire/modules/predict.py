@@ -19,10 +19,11 @@ from sigwire.core.example import Prediction
 from sigwire.core.json import JsonObject
 from sigwire.core.record import FieldValues
 from sigwire.core.request import check_prompt_cache
+from sigwire.effects.collecting import collector
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, InputError, StateError
 from sigwire.lm.secrets import wrap_secrets
-from sigwire.modules.answer import CallContext, answer_steps
+from sigwire.modules.answer import CallContext, answer_steps, meta_of
 from sigwire.modules.ask import check_config, resolve_lm
 from sigwire.modules.inputs import InputReader, UsedCallIds
 from sigwire.modules.module import ReadsInputs, StepsModule
@@ -30,6 +31,7 @@ from sigwire.modules.nearest import NearestDemos
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream
 from sigwire.modules.tree import CopyMemo, Predictor, plain_records, prepare_one
 from sigwire.observe.callbacks import watched_value
+from sigwire.observe.reports import Leaf
 from sigwire.settings import Settings, current
 from sigwire.signatures.parser import caller_scope
 from sigwire.signatures.signature import Signature, SignatureClass, SignatureLike, SignatureMeta, ensure_signature
@@ -66,6 +68,8 @@ else:
 
 class PredictorCalls(StepsModule, Generic[P, S]):
     """The typed calls of predictors: the parameters are the signature's inputs, the result has the signature's outputs."""
+
+    _collects: ClassVar[bool] = False
 
     if TYPE_CHECKING:
         # A ParamSpec cannot be extended by keywords: a call with config=, demos=, lm= or signature= takes any inputs.
@@ -203,12 +207,20 @@ class Predict(ReadingCalls[P, S], Predictor):
         )
         tools = overlay.tools if overlay else plan.tools_of(inputs) if reader.tools_name is not None else ()
         used_ids = UsedCallIds(inputs.get(reader.history_name)) if reader.history_name is not None else ()
+        around = collector.get()
+        leaf = None if around is None else Leaf(around, self)
+        call = CallContext(self, lm, plan, tools, used_ids, overlay)
         try:
-            prediction = yield from answer_steps(CallContext(self, lm, plan, tools, used_ids, overlay), request, reasks)
-        except Exception as error:
+            prediction = yield from answer_steps(call, request, reasks)
+        except BaseException as error:
+            call.fail(error, leaf)
+            if not isinstance(error, Exception):
+                raise
             model, request_id = getattr(error, "model", None) or lm.model, getattr(error, "request_id", None)
             self._locate(error, is_innermost=True, model=model, request_id=request_id)
             raise
+        if leaf is not None:
+            leaf.end(meta_of(prediction))
         if values.trace is not None:
             _append_trace(values, (self, inputs, prediction))
         return prediction

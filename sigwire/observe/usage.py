@@ -13,9 +13,16 @@ from typing import Any, Self, TypeAlias
 
 from sigwire.core.narrow import is_mapping
 from sigwire.core.record import to_plain
-from sigwire.core.response import Attempt, LMWarning, Usage, cost_of_attempts
+from sigwire.core.report import CallReport
+from sigwire.core.response import Attempt, LMWarning, Response, Usage, cost_of_attempts
+from sigwire.effects.collecting import Collector, collector
+from sigwire.effects.steps import Steps
+from sigwire.observe.reports import add_warning, failed_attempts, question_steps, reports_of
 
-__all__ = ["UsageTracker", "record_tool_call", "record_usage", "record_warnings", "track_usage"]
+__all__ = [
+    "UsageTracker", "counted_steps", "record_failure", "record_tool_call", "record_usage", "record_warnings",
+    "track_usage",
+]  # fmt: skip
 
 _Counts: TypeAlias = Mapping[str, Any]
 
@@ -25,7 +32,8 @@ class UsageTracker:
 
     ``attempts[model]``: the exchanges. ``hits``: the model of each answer that was read from the cache of responses.
     ``tool_calls``: the name of each finished call of a tool, and whether its result is an error. ``warnings``: the feature of
-    each warning of an answer ("temperature"), and "tool" for each exception of a tool.
+    each warning of an answer ("temperature"), and "tool" for each exception of a tool. ``runs``: the reports of the outermost
+    calls inside the block, for values that are no predictions; ``keep_runs=False`` keeps none.
 
     >>> tracker = UsageTracker()
     >>> tracker.add_usage("m", {"input_tokens": 3, "details": {"cached": 1}})
@@ -34,7 +42,8 @@ class UsageTracker:
     {'m': {'input_tokens': 7, 'details': {'cached': 1}}}
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, keep_runs: bool = True) -> None:
+        self._runs = Collector() if keep_runs else None
         self._counted: list[tuple[str, Usage | _Counts]] = []
         self.attempts: dict[str, list[Attempt]] = {}
         self.hits: list[str] = []
@@ -44,10 +53,21 @@ class UsageTracker:
     def __enter__(self) -> Self:
         self._before = open_trackers.get()
         open_trackers.set((*self._before, self))
+        if self._runs is not None:
+            self._around = around = collector.get()
+            self._runs.further, self._runs.owner = around, None if around is None else around.owner
+            collector.set(self._runs)
         return self
 
     def __exit__(self, *_: object) -> None:
         open_trackers.set(self._before)
+        if self._runs is not None and collector.get() is self._runs:
+            collector.set(self._around)
+
+    @property
+    def runs(self) -> tuple[CallReport, ...]:
+        """The reports of the outermost calls, in order of start; of a call that runs, until now."""
+        return () if self._runs is None else reports_of(self._runs.entries or ())
 
     def add_usage(self, model: str, usage: Usage | Mapping[str, Any], attempts: Sequence[Attempt] = ()) -> None:
         """Count the usage of one request and the cost of its exchanges. Thread-safe."""
@@ -128,6 +148,24 @@ def record_usage(
             tracker.add_usage(model or "unknown", usage, attempts)
 
 
+def counted_steps(name: str, model: str, steps: Steps[Response]) -> Steps[Response]:
+    """Run the steps of a question that no module asks; count and report it. ``name``: of the class that asks."""
+    try:
+        response = yield from question_steps(name, model, steps)
+    except BaseException as error:
+        record_failure(model, failed_attempts(error, model))
+        raise
+    is_hit = response.cache == "hit"
+    record_usage(model, response.usage, response.attempts, is_hit=is_hit, warnings=response.warnings)
+    return response
+
+
+def record_failure(model: str | None, attempts: Sequence[Attempt]) -> None:
+    """Count the exchanges of a request that failed in every open tracker."""
+    if attempts:
+        record_usage(model, sum((attempt.usage for attempt in attempts), Usage()), attempts)
+
+
 def record_tool_call(name: str, *, is_error: bool, warning: LMWarning | None = None) -> None:
     """Count a finished call of a tool in every open tracker. ``warning``: that of its exception.
 
@@ -140,6 +178,7 @@ def record_tool_call(name: str, *, is_error: bool, warning: LMWarning | None = N
         tracker.tool_calls.append((name[:_MOST_NAME], is_error))
     if warning is not None:
         record_warnings(warning)
+        add_warning(warning)
 
 
 def record_warnings(*warnings: LMWarning) -> None:

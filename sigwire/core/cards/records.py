@@ -10,9 +10,10 @@ from typing import cast
 from sigwire.core.cards.messages import Rows, warning_rows
 from sigwire.core.cards.runs import ShownRun, shown_run, turn_cards
 from sigwire.core.cards.values import call_facts, count, value_line
-from sigwire.core.example import CallReport, Completions, Prediction
+from sigwire.core.example import Completions, Prediction
 from sigwire.core.foreign_names import HIDDEN
 from sigwire.core.record import Meta, Record
+from sigwire.core.report import CallReport
 from sigwire.core.response import LMWarning
 from sigwire.show.card import Card
 from sigwire.show.cleaning import inline, visible

@@ -338,13 +338,9 @@ class ReAct(ReadsInputs, Generic[P, S]):
             try:
                 inputs = {**tools, **state.options, self._signatures.history: state.history}
                 prediction: Prediction = yield from self.react.call_steps(**inputs)
-            except ContextWindowExceededError as error:
-                state.add_overflow(error)
+            except ContextWindowExceededError:
                 if not state.shorten():
                     raise
-            except ModelError as error:
-                state.attempts.extend(error.attempts)
-                raise
             else:
                 state.add_prediction(prediction)
                 return prediction
@@ -363,7 +359,6 @@ class ReAct(ReadsInputs, Generic[P, S]):
                 if not state.shorten():
                     raise state.overflow_error(error) from error
             except ModelError as error:
-                state.attempts.extend(error.attempts)
                 raise state.stopped_error(names, end, f"and could not be extracted: {error}") from error
         state.add_prediction(prediction, "extract")
         outputs = dict(prediction.__dict__)

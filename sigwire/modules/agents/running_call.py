@@ -16,11 +16,13 @@ __all__ = ["CurrentCall", "current_call"]
 class CurrentCall:
     """A running call of a model. As a context manager, the call that ``current_call`` returns inside the block."""
 
-    __slots__ = ("_before", "_call", "_frame", "_key")
+    __slots__ = ("_before", "_call", "_frame", "_key", "within")
     _before: CurrentCall | None
 
     def __init__(self, call: ToolCall | None) -> None:
         self._call, self._frame, self._key = call, current_frame(), ""
+        self.within = self.id
+        """The ids of the calls around, and that of this call, of models outermost first: ``call_0/call_1``."""
 
     @property
     def id(self) -> str:
@@ -70,6 +72,8 @@ class CurrentCall:
 
     def __enter__(self) -> None:
         self._before = ACTIVE_TOOL_CALL.get()
+        if self._before is not None and self._before.within:
+            self.within = f"{self._before.within}/{self.id}"
         ACTIVE_TOOL_CALL.set(self)
 
     def __exit__(

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from sigwire.core.json import Value
+from sigwire.core.report import CallReport
 from sigwire.core.response import LMWarning
 from sigwire.core.tools.calls import ToolCall, ToolResult
 
@@ -16,7 +17,7 @@ __all__ = ["RunRecorder", "ToolRun"]
 class ToolRun(Value):
     """A finished call. ``result`` is complete, ``shown`` is what the model sees of it, ``seconds`` is the run time.
 
-    ``warning``: the exception of the tool, with file and line.
+    ``warning``: the exception of the tool, with file and line. ``report``: of the programs that ran in the tool, if any.
     """
 
     call: ToolCall
@@ -24,6 +25,7 @@ class ToolRun(Value):
     shown: ToolResult
     seconds: float = 0.0
     warning: LMWarning | None = None
+    report: CallReport | None = None
 
 
 class RunRecorder(Protocol):

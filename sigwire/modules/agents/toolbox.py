@@ -21,6 +21,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from time import perf_counter
 from typing import Any, TypeAlias, TypeGuard, TypeVar, cast
@@ -56,6 +57,7 @@ from sigwire.modules.agents.tool_run import RunRecorder, ToolRun
 from sigwire.modules.calling import called_steps
 from sigwire.modules.where import locate
 from sigwire.observe.callbacks import watched_call
+from sigwire.observe.reports import CallNode, add_report, add_warning
 from sigwire.observe.usage import record_tool_call
 
 __all__ = ["OnError", "ToolRun", "Toolbox", "ToolsLike", "as_tools"]
@@ -198,7 +200,7 @@ class _Calls:
         return _KnownRun(call, tool, lambda: _counted(make()), self._record)
 
     def known(self, done: ToolRun) -> _KnownRun:
-        return _KnownRun(done.call, self._box.tools.get(done.call.name), lambda: done, None)
+        return _KnownRun(done.call, self._box.tools.get(done.call.name), lambda: _kept(done), None)
 
 
 def _tool_run(
@@ -235,7 +237,9 @@ class _KnownRun:
         self.call, self.tool, self._make, self._record = call, tool, make, record
 
     def run(self) -> ToolRun:
-        return _recorded(self._make(), self._record)
+        done = self._make()
+        add_report(done.report)
+        return _recorded(done, self._record)
 
     async def arun(self) -> ToolRun:
         return self.run()
@@ -261,24 +265,28 @@ class _ToolRunEffect:
         self._handler, self._bound, self.on_crash = handler, bound, tool.on_crash
 
     def run(self) -> ToolRun:
-        started = perf_counter()
+        started, node = perf_counter(), None
         try:
-            with CurrentCall(self.call), watched_call("tool", self.tool, self._inputs) as end:
-                value, done = self._run_blocking(started)
-                end(value)
+            with CurrentCall(self.call):
+                node = CallNode("tool", self.call.name)
+                with node, watched_call("tool", self.tool, self._inputs) as end:
+                    value, done = self._run_blocking(started)
+                    end(value)
         except Exception as error:
             done = run(self._failed_run(error, perf_counter() - started))
-        return _recorded(_counted(done), self._record)
+        return _recorded(_counted(_reported(done, node)), self._record)
 
     async def arun(self) -> ToolRun:
-        started = perf_counter()
+        started, node = perf_counter(), None
         try:
-            with CurrentCall(self.call), watched_call("tool", self.tool, self._inputs) as end:
-                value, done = await self._run_awaited(started)
-                end(value)
+            with CurrentCall(self.call):
+                node = CallNode("tool", self.call.name)
+                with node, watched_call("tool", self.tool, self._inputs) as end:
+                    value, done = await self._run_awaited(started)
+                    end(value)
         except Exception as error:
             done = await arun(self._failed_run(error, perf_counter() - started))
-        return _recorded(_counted(done), self._record)
+        return _recorded(_counted(_reported(done, node)), self._record)
 
     def fingerprint(self) -> JsonObject:
         return {"name": self.call.name, "arguments": self.call.arguments}
@@ -406,8 +414,19 @@ class _ToolRunEffect:
         return _tool_run(self._box, self.call, self.tool, message, seconds, True, (), exception, is_bug=is_bug)
 
 
+def _reported(done: ToolRun, node: CallNode | None) -> ToolRun:
+    return done if node is None or node.report is None else replace(done, report=node.report)
+
+
 def _counted(done: ToolRun) -> ToolRun:
     record_tool_call(done.call.name, is_error=done.result.is_error, warning=done.warning)
+    return done
+
+
+def _kept(done: ToolRun) -> ToolRun:
+    """Return a run of before the agent was resumed, which is counted. Its warning is of this run as well."""
+    if done.warning is not None:
+        add_warning(done.warning)
     return done
 
 

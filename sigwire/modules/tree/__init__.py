@@ -6,7 +6,16 @@ saving   state as one JSON object, and back
 
 from sigwire.modules.tree.copying import CopyMemo, copy_value
 from sigwire.modules.tree.saving import plain_records, prepare_one
-from sigwire.modules.tree.walk import AttributeStep, Parameter, Path, Predictor, Walkable, name_of, parts_of
+from sigwire.modules.tree.walk import (
+    AttributeStep,
+    Parameter,
+    Path,
+    Predictor,
+    Walkable,
+    name_of,
+    parts_of,
+    path_between,
+)
 
 __all__ = [
     "AttributeStep",
@@ -18,6 +27,7 @@ __all__ = [
     "copy_value",
     "name_of",
     "parts_of",
+    "path_between",
     "plain_records",
     "prepare_one",
 ]

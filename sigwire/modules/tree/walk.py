@@ -14,7 +14,17 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 if TYPE_CHECKING:
     from sigwire.core.json import JsonObject
 
-__all__ = ["AttributeStep", "ItemStep", "Parameter", "Path", "Predictor", "Walkable", "name_of", "parts_of"]
+__all__ = [
+    "AttributeStep",
+    "ItemStep",
+    "Parameter",
+    "Path",
+    "Predictor",
+    "Walkable",
+    "name_of",
+    "parts_of",
+    "path_between",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +76,23 @@ def parts_of(owner: object) -> Iterator[tuple[Path, Walkable]]:
         elif isinstance(value, (list, tuple, dict)) and id(cast(object, value)) not in seen:
             seen.add(id(cast(object, value)))
             stack.extend((((*path, step), item) for step, item in _reversed_items(cast("Sequence[object]", value))))
+
+
+def path_between(root: object, part: object) -> str | None:
+    """Return the name by which a walk from ``root``, breadth first, finds a module; ``None`` if it finds none.
+
+    >>> path_between(Walkable(), Walkable())
+    """
+    seen = {id(root)}
+    queue: list[tuple[Path, object]] = [((), root)]
+    for prefix, owner in queue:  # the loop body appends to the queue
+        for path, found in parts_of(owner):
+            if found is part:
+                return name_of((*prefix, *path), quoted=False)
+            if id(found) not in seen:
+                seen.add(id(found))
+                queue.append(((*prefix, *path), found))
+    return None
 
 
 def _reversed_items(container: Sequence[object] | dict[object, object]) -> Iterator[tuple[ItemStep | int, object]]:

@@ -51,7 +51,9 @@ def suspend(agent: states.StateOwner, state: RunState, limit: int, error: BaseEx
     if is_streamed() and not current_call().name:
         place = event_path_of(agent)
         asked = (
-            ApprovalAsked(call.id, call.name, call.arguments, call.why, path=place.path, turn=state.turn)
+            ApprovalAsked(
+                call.id, call.name, call.arguments, call.why, path=place.path, turn=state.turn, within=place.within
+            )
             for call in error.pending
         )
         yield Emit(*asked)
