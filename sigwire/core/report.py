@@ -62,6 +62,11 @@ class CallReport(Value, HasCard):
             raise InputError(f"{type(result).__name__} is no result of a call. Pass a prediction or an exception.")
         return _of_meta(result._meta)  # pyright: ignore[reportPrivateUsage]
 
+    def __str__(self) -> str:
+        from sigwire.core.cards.reports import report_tree  # cards import what they show
+
+        return report_tree(self)
+
     def to_json(self) -> JsonObject:
         """Return the report as JSON, without the response."""
         data = Value.to_json(self)
@@ -90,9 +95,9 @@ class CallReport(Value, HasCard):
     def usage(self) -> Usage:
         """The tokens of all exchanges, failed ones included."""
         attempts = self.attempts
-        if not attempts and self.response is not None:
-            return self.response.usage
-        return attempts[0].usage if len(attempts) == 1 else sum((each.usage for each in attempts), Usage())
+        total = attempts[0].usage if len(attempts) == 1 else sum((each.usage for each in attempts), Usage())
+        is_unlogged = total == Usage() and self.response is not None and not (self.inner and attempts)
+        return self.response.usage if is_unlogged and self.response is not None else total
 
     @property
     def warnings(self) -> tuple[LMWarning, ...]:
@@ -106,7 +111,7 @@ class CallReport(Value, HasCard):
         """The cost of all exchanges in US dollars; ``None`` if that of one is unknown. Answers of the cache cost nothing."""
         attempts = self.attempts
         if attempts:
-            sent = attempts[0].usage.cost if len(attempts) == 1 else None
+            sent = self.usage.cost if len(attempts) == 1 else None
             return cost_of_attempts(attempts) if sent is None else sent
         if self.response is not None and not self.inner:
             return self.response.cost

@@ -118,7 +118,8 @@ class _Page:
     def _add_call(self, call: CallLine) -> None:
         shown = f"<code><b>{_escaped(call.name)}</b>({_escaped(call.arguments)})</code>"
         result = "" if call.result is None else f"<br>{self._folded(call.result, '✗ ' if call.is_error else '→ ')}"
-        self._add(f'<li class="{"wrong" if call.is_error else "call"}">{shown}{result}</li> ')
+        facts = f" <small>{_escaped(call.facts)}</small>" if call.facts else ""
+        self._add(f'<li class="{"wrong" if call.is_error else "call"}">{shown}{facts}{result}</li> ')
 
     def _add_count(self, count: int, noun: str) -> None:
         if count > 0:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from sigwire.core.example import Example, Prediction
+from sigwire.core.report import CallReport
 from sigwire.core.response import Attempt, LMWarning, Response, Usage
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.errors import CallerError
@@ -50,7 +51,9 @@ def _step(of: Material) -> ReActStep:
 
 def _run(of: Material) -> AgentRun:
     steps = tuple(_step(of) for _ in of.indices)
-    return AgentRun(steps, History(conversation(of)), "submit", (Attempt(model=of.name, usage=Usage(185, 29)),))
+    return AgentRun(
+        steps, History(conversation(of)), "submit", CallReport(own=(Attempt(model=of.name, usage=Usage(185, 29)),))
+    )
 
 
 def agent_prediction(of: Material) -> Prediction:
