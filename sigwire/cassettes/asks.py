@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from sigwire.core.events import (
     ReasoningDelta,
@@ -109,8 +109,6 @@ class _WatchedModel:
 @dataclass(slots=True)
 class _ReplayedModel:
     """Gives a recorded outcome, and in a stream the recorded events before."""
-
-    is_recorded: ClassVar[bool] = True
 
     lm: LanguageModel
     outcome: Response | LMError | Callable[[], Exception]
