@@ -20,8 +20,8 @@ from sigwire.effects.steps import Steps
 from sigwire.observe.reports import add_warning, failed_attempts, question_steps, reports_of
 
 __all__ = [
-    "UsageTracker", "counted_steps", "record_failure", "record_tool_call", "record_usage", "record_warnings",
-    "track_usage",
+    "UsageTracker", "counted_steps", "record_failure", "record_report", "record_tool_call", "record_usage",
+    "record_warnings", "track_usage",
 ]  # fmt: skip
 
 _Counts: TypeAlias = Mapping[str, Any]
@@ -164,6 +164,12 @@ def record_failure(model: str | None, attempts: Sequence[Attempt]) -> None:
     """Count the exchanges of a request that failed in every open tracker."""
     if attempts:
         record_usage(model, sum((attempt.usage for attempt in attempts), Usage()), attempts)
+
+
+def record_report(report: CallReport) -> None:
+    """Count the exchanges of a report in every open tracker."""
+    for each in report:
+        record_failure(each.own[-1].model if each.own else None, each.own)
 
 
 def record_tool_call(name: str, *, is_error: bool, warning: LMWarning | None = None) -> None:
