@@ -85,7 +85,7 @@ def trees(package: Path = PACKAGE) -> Mapping[Path, ast.Module]:
 
 @functools.cache
 def nodes(tree: ast.Module) -> Sequence[ast.AST]:
-    """Return all nodes of a tree, as ``ast.walk`` yields them: the walk is most of the time of a rule, and many rules need it."""
+    """Return all nodes of a tree, as ``ast.walk`` yields them. The walk is most of the time of a rule."""
     return [*ast.walk(tree)]
 
 

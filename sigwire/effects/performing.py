@@ -21,8 +21,8 @@ from sigwire.effects.loops import block_on, to_thread
 from sigwire.effects.steps import Effect, FunctionEffect, Steps, arun, run
 
 __all__ = [
-    "Frame", "PerformSteps", "Recordable", "adrive", "current_frame", "drive", "in_frame", "in_parts", "performed",
-    "performing",
+    "Frame", "PerformSteps", "Recordable", "adrive", "current_frame", "drive", "in_frame", "in_parts", "passed_on",
+    "performed", "performing",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -124,6 +124,14 @@ def performed(effect: Recordable[T], place: Frame | None = None) -> Effect[T]:
     """Return the effect to yield: the effect itself, or one that the frame performs, at ``place`` or the next of its kind."""
     frame = _frame.get()
     return effect if frame is None else _Performed(effect, place or frame.child(effect.kind))
+
+
+def passed_on(effect: Recordable[Any], place: str, outer: Frame | None) -> Steps[Any]:
+    """Perform an effect as the frame around the performing one does, such as that of a cassette; without one by itself."""
+    if outer is None:
+        return (yield effect)
+    frame = Frame(outer.perform, path=place)
+    return (yield from in_frame(frame, frame.perform, effect, frame))
 
 
 class _Performed(Generic[T]):

@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Protocol, Self, TypeAlias, cast
@@ -15,14 +16,15 @@ from sigwire.core.narrow import is_mapping
 from sigwire.core.record import to_plain
 from sigwire.effects.performing import performing
 from sigwire.errors import ConfigurationError, InputError
-from sigwire.journal.errors import RunIsLive
+from sigwire.journal.errors import PendingCall, RunIsLive
+from sigwire.journal.forking import Fork, first_run, fork_of, next_name, plan_fork, with_fork
 from sigwire.journal.lock import RunLock
 from sigwire.journal.packing import pack, reading, unpack
-from sigwire.journal.records import RunInfo, StoredEffect
+from sigwire.journal.records import EffectRow, RunHead, RunInfo, StoredEffect
 from sigwire.journal.results import dump_inputs, load_inputs
 from sigwire.journal.session import OnChange, Redact, Session, pending_calls, read_key
 from sigwire.journal.store import Store
-from sigwire.journal.verdicts import read_verdict
+from sigwire.journal.verdicts import read_checked_verdict
 from sigwire.keywords import ChecksKeywords
 
 __all__ = ["Decision", "Journal", "JournaledProgram"]
@@ -128,18 +130,71 @@ class Journal(ChecksKeywords):
             raise InputError(f"decisions are a dict of call ids, not {type(decisions).__name__} (deciding).")
         lock = RunLock.acquire(self._locks, run)
         try:
-            found = pending_calls(self._store, self._store.rows(run))
-            pending = {call.id for row, call in found if row.decision is None}
-            kinds = {call.id: call.kind for _, call in found}
-            if wrong := sorted((pending - decisions.keys()) | (decisions.keys() - kinds.keys())):
+            found = {call.id: (row, call) for row, call in pending_calls(self._store, self._store.rows(run))}
+            pending = {id for id, (row, _) in found.items() if row.decision is None}
+            if wrong := sorted((pending - decisions.keys()) | (decisions.keys() - found.keys())):
                 raise InputError(
                     f"The run {run!r} needs one decision for each pending call ({', '.join(sorted(pending)) or 'none'}); "
                     f"missing or unknown: {', '.join(wrong)}."
                 )
             texts: dict[str, bytes] = {}
-            pack_decision = {"approval": _packed_verdict, "crash": _packed}
-            packed = {place: pack_decision[kinds[place]](place, each, texts) for place, each in decisions.items()}
+            for id, decision in decisions.items():
+                self._check_decision(*found[id], decision)
+            packed = {id: pack(cast(JsonValue, to_plain(each)), texts.__setitem__) for id, each in decisions.items()}
             self._store.decide(run, packed, texts)
+        finally:
+            lock.release()
+
+    def _check_decision(self, row: EffectRow, call: PendingCall, decision: Decision) -> None:
+        """Raise ``InputError`` unless a decision fits its call: one for approval also by the tool's schema, if it edits."""
+        if call.kind == "crash":
+            _check_crash(call.id, decision)
+        else:
+            asked: Mapping[str, Any] = {} if row.value is None else self._object(row.value)
+            read_checked_verdict(call.id, decision, call.name, asked.get("parameters"))
+
+    def fork(
+        self, run: str, at: int | str, name: str | None = None, results: Mapping[str, object] | None = None
+    ) -> str:
+        """Make a new run with the effects that ``run`` had before ``at``; return its name. Performs nothing.
+
+        ``at``: a turn of the outermost agent, or a place of ``effects`` (``"ReAct.0/turn.3"``). ``name`` is ``run~1`` or the
+        next free number. ``journal.run(program, name)`` goes on from there, with another model, text or tool if wanted: the
+        kept effects are given whatever asks for them. ``results`` replaces results of kept calls, JSON by place. Decisions
+        about kept calls are kept, and so are the keys of calls (``current_call().idempotency_key``). The run ``run`` stays as
+        it is. Raises ``InputError`` for an unknown run or place, a turn beyond the end, a name in use and a result of no kept
+        call, and ``RunIsLive``.
+
+        >>> import tempfile
+        >>> from sigwire.core.tools.calls import ToolCall
+        >>> from sigwire.lm.fake import FakeLM
+        >>> from sigwire.modules.agents.react import ReAct
+        >>> def price(item: str) -> int:
+        ...     return 40
+        >>> agent = ReAct("question -> answer", tools=[price])
+        >>> agent.set_lm(FakeLM([ToolCall("a", "price", {"item": "tea"}), ToolCall("b", "submit", {"answer": "40"})]))
+        >>> with tempfile.TemporaryDirectory() as folder, Journal(f"{folder}/runs.sqlite3") as journal:
+        ...     _ = journal.run(agent, run="tea", question="What is tea?")
+        ...     fork = journal.fork("tea", 1, results={"ReAct.0/turn.0/tool.0": 45})
+        ...     agent.set_lm(FakeLM([ToolCall("b", "submit", {"answer": "45"})]))
+        ...     fork, journal.run(agent, fork).answer
+        ('tea~1', '45')
+        """
+        head = self._head(run)
+        lock = RunLock.acquire(self._locks, run)
+        try:
+            texts: dict[str, bytes] = {}
+            place, rows = plan_fork(run, self._store.rows(run), at, results or {}, texts)
+            forked = next_name(run, self._store.head) if name is None else _checked_name(name)
+            header = self._object(head.header)
+            fork = Fork(run, first_run(run, fork_of(header)), place)
+            now, packed = time.time(), pack(with_fork(header, fork), texts.__setitem__)
+            new = replace(
+                head, run=forked, state="running", header=packed, result=None, error=None, started=now, updated=now
+            )
+            if not self._store.fork(run, new, rows, texts):
+                raise InputError(f"The journal has a run {forked!r} already (forking {run!r}). Give another name.")
+            return forked
         finally:
             lock.release()
 
@@ -154,8 +209,7 @@ class Journal(ChecksKeywords):
             )
         if on_change not in ("raise", "fork"):
             raise ConfigurationError(f'on_change is "raise" or "fork", not {on_change!r} (starting the run).')
-        if not isinstance(cast(object, run), str) or not run:
-            raise InputError(f"run is the name of the run, a text, not {run!r:.80} (starting the run).")
+        _checked_name(run)
         given: JsonObject | None = dump_inputs(inputs, program)
         if self._store.head(run) is not None and not inputs:
             given, inputs = None, load_inputs(program, self._known_inputs(run))
@@ -165,10 +219,12 @@ class Journal(ChecksKeywords):
         return session, inputs
 
     def _known_inputs(self, run: str) -> JsonObject:
-        head = self._store.head(run)
-        if head is None:
+        return self._object(self._head(run).inputs)
+
+    def _head(self, run: str) -> RunHead:
+        if (head := self._store.head(_checked_name(run))) is None:
             raise InputError(f"The journal has no run {run!r}. journal.runs() lists the runs.")
-        return self._object(head.inputs)
+        return head
 
     def _object(self, packed: bytes) -> JsonObject:
         return reading(lambda: dict(unpack(packed, self._store.text)))
@@ -227,12 +283,13 @@ class Journal(ChecksKeywords):
         return f"Journal({str(self.path)!r})"
 
 
-def _packed_verdict(place: str, decision: Decision, texts: dict[str, bytes]) -> bytes:
-    read_verdict(place, decision)
-    return pack(cast(JsonValue, to_plain(decision)), texts.__setitem__)
+def _checked_name(run: object) -> str:
+    if not isinstance(run, str) or not run:
+        raise InputError(f"run is the name of the run, a text, not {run!r:.80} (starting or forking a run).")
+    return run
 
 
-def _packed(place: str, decision: Decision, texts: dict[str, bytes]) -> bytes:
+def _check_crash(place: str, decision: Decision) -> None:
     given: Mapping[str, object] = decision if is_mapping(decision) else {}
     is_known = (
         decision == "rerun"
@@ -240,8 +297,8 @@ def _packed(place: str, decision: Decision, texts: dict[str, bytes]) -> bytes:
         or (given.keys() == {"deny"} and isinstance(given["deny"], str))
     )
     with suppress(ValueError, RecursionError):  # a result without a JSON form
-        if is_known:
-            return pack(cast(JsonValue, to_plain(decision)), texts.__setitem__)
+        if is_known and to_plain(decision) is not None:
+            return
     raise InputError(
         f'A decision is "rerun", {{"result": JSON value}} or {{"deny": "why"}}, not {decision!r:.80} (deciding about {place}).'
     )

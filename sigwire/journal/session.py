@@ -6,10 +6,10 @@ Replay is by place: the first place without a recorded value is performed.
 
 from __future__ import annotations
 
-import re
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
@@ -17,11 +17,12 @@ from typing import Any, Literal, TypeAlias, cast
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.lazy import version
 from sigwire.effects.loops import to_thread
-from sigwire.effects.performing import Frame, Recordable, current_frame, in_frame
+from sigwire.effects.performing import Frame, Recordable, current_frame, passed_on
 from sigwire.effects.steps import FunctionEffect, Steps
-from sigwire.errors import InputError, warn_user
+from sigwire.errors import InputError, StateError, warn_user
 from sigwire.journal.divergence import divergence
-from sigwire.journal.errors import ApprovalNeeded, PendingCall, ToolInterrupted
+from sigwire.journal.errors import ApprovalNeeded, JournalDivergence, PendingCall, ToolInterrupted
+from sigwire.journal.forking import KEPT, Fork, first_run, fork_of, next_name, with_fork
 from sigwire.journal.lock import RunLock
 from sigwire.journal.packing import digest_of, pack, reading, unpack
 from sigwire.journal.records import EffectRow, RunHead
@@ -34,7 +35,6 @@ Redact: TypeAlias = Callable[[JsonValue], JsonValue]
 OnChange: TypeAlias = Literal["raise", "fork"]
 
 _WHY = "the process ended while the tool ran"
-_FORKED = re.compile(r"~(\d+)$")
 
 
 class Session:
@@ -62,12 +62,14 @@ class Session:
         self._done: list[str] = []
         self._held: list[RunLock] = []
         self._changing = threading.Lock()
+        head = store.head(run)
+        self._fork = None if head is None else self._fork_of(head)
         self._is_finished = False
         self._outer = current_frame()
 
     def frame(self) -> Frame:
         """Return the frame under which the program must run. Forks of a run share its name, and so the keys of its calls."""
-        return Frame(self._perform, _FORKED.sub("", self._run), around=self._around)
+        return Frame(self._perform, first_run(self._run, self._fork), around=self._around)
 
     def _around(self, steps: Steps[Any]) -> Steps[Any]:
         """Return the steps of the whole run."""
@@ -115,9 +117,14 @@ class Session:
         head = RunHead(self._run, "running", header, inputs, digest_of(given), None, None, now, now)
         self._store.add_run(head, texts)
 
+    def _fork_of(self, head: RunHead) -> Fork | None:
+        return reading(lambda: fork_of(unpack(head.header, self._store.text)))
+
     def _check_program(self, head: RunHead) -> None:
+        if self._fork is not None and self._fork.at:  # made for another program; ``_recorded`` compares the places
+            return
         before, now = unpack(head.header, self._store.text), _header(self._program)
-        if {**before, "sigwire": ""} != {**now, "sigwire": ""}:
+        if {**before, "sigwire": "", "fork": None} != {**now, "sigwire": "", "fork": None}:
             warn_user(
                 f"The run {self._run!r} is of another program: {before}, now {now} (starting the run). Recorded effects are "
                 "used where place and request are equal.",
@@ -135,17 +142,28 @@ class Session:
     def _finish(self, value: object) -> None:
         if self._is_finished:
             return
+        if unused := self._unused_decisions():
+            raise StateError(
+                f"The decisions about {', '.join(unused)} were not used: the program did not make these calls again (ending "
+                f"the run {self._run!r}). Run the program that was suspended."
+            )
         result = dump_result(self._program, value)
         texts: dict[str, bytes] = {}
         packed = None if result is None else self._pack(result, texts)
         self._store.set_run(self._run, "done", None, packed, texts)
+
+    def _unused_decisions(self) -> list[str]:
+        """Return the places of decided calls that this run did not reach; a decision about a call settles those inside."""
+        decided = {place for place, row in self._rows.items() if row.decision is not None}
+        outer = [place for place in decided if not any(place.startswith(f"{other}/") for other in decided)]
+        return sorted(set(outer).difference(self._done))
 
     # --- effects ---
 
     def _perform(self, effect: Recordable[Any], frame: Frame) -> Steps[Any]:
         place, key = frame.path, effect.fingerprint()
         fingerprint = digest_of([effect.kind, key])
-        row = self._recorded(place, fingerprint, key)
+        row = self._recorded(place, effect, fingerprint, key)
         if row is not None and row.value is not None and row.decision is None:
             self._done.append(place)
             data = unpack(row.value, self._store.text)
@@ -161,7 +179,7 @@ class Session:
         if on_crash is not None:
             yield _stored(partial(write, "started"))
         try:
-            value = yield from self._made(effect, place)
+            value = yield from passed_on(effect, place, self._outer)
         except Exception as error:
             data = effect.dump_error(error)
             if data is not None or on_crash is not None:
@@ -171,29 +189,33 @@ class Session:
         yield _stored(partial(write, "waiting" if waits is not None and waits(value) else "done", effect.dump(value)))
         return value
 
-    def _made(self, effect: Recordable[Any], place: str) -> Steps[Any]:
-        """Perform an effect that is not recorded: as the frame around the run does, such as that of a cassette."""
-        if self._outer is None:
-            return (yield effect)
-        outer = Frame(self._outer.perform, path=place)
-        return (yield from in_frame(outer, outer.perform, effect, outer))
-
-    def _recorded(self, place: str, fingerprint: str, key: JsonObject) -> EffectRow | None:
+    def _recorded(self, place: str, effect: Recordable[Any], fingerprint: str, key: JsonObject) -> EffectRow | None:
         """Return the row of a place. If another effect is recorded there, raise ``JournalDivergence``, or fork the run."""
         with self._changing:
             while (row := self._rows.get(place)) is not None and row.fingerprint != fingerprint:
+                if row.fingerprint == KEPT and row.kind == effect.kind:
+                    return row
                 if self._on_change != "fork":
                     now = cast(JsonObject, self._redacted(cast(JsonValue, key)))
                     raise divergence(place, read_key(self._store, row.key), now)
-                self._fork()
-            return row
+                self._continue_as_fork()
+        if row is None and self._fork is not None and self._fork.is_missing(place):
+            now = cast(JsonObject, self._redacted(cast(JsonValue, key)))
+            raise JournalDivergence(place, {}, now, f"the run {self._fork.of!r} has no effect there", "")
+        return row
 
-    def _fork(self) -> None:
+    def _continue_as_fork(self) -> None:
         """Continue as another run, which has the effects of this run until here."""
-        found = _FORKED.search(self._run)
-        run = f"{_FORKED.sub('', self._run)}~{int(found[1]) + 1 if found else 1}"
+        run = next_name(self._run)
         self._held.append(RunLock.acquire(self._locks, run))
-        self._store.fork(self._run, run, self._done)
+        head, done = self._store.head(self._run), set(self._done)
+        assert head is not None
+        self._fork, texts = Fork(self._run, first_run(self._run, self._fork)), dict[str, bytes]()
+        header = with_fork(unpack(head.header, self._store.text), self._fork)
+        forked = replace(
+            head, run=run, state="running", header=pack(header, texts.__setitem__), result=None, error=None
+        )
+        self._store.fork(self._run, forked, [row for place, row in self._rows.items() if place in done], texts)
         self._run, self._is_finished = run, False
         self._read_rows()
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Generator, Iterable, Mapping
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import astuple, fields
 from pathlib import Path
@@ -62,7 +62,7 @@ class Store:
 
     def add_run(self, head: RunHead, texts: Mapping[str, bytes]) -> None:
         with self._writing() as execute:
-            execute(f"INSERT INTO runs ({_HEAD}) VALUES ({_marks(RunHead)})", astuple(head))
+            _add(execute, "runs", _HEAD, astuple(head))
             _add_texts(execute, head.run, texts)
 
     def set_run(
@@ -75,22 +75,17 @@ class Store:
                 (state, error, result, time.time(), run),
             )
 
-    def fork(self, old: str, new: str, places: Iterable[str]) -> None:
-        """Copy a run with the effects at some places, unless the new run exists."""
+    def fork(self, old: str, head: RunHead, rows: Iterable[EffectRow], texts: Mapping[str, bytes]) -> bool:
+        """Add a run with its first effects, which may use the texts of ``old``; return False if the run exists."""
         with self._writing() as execute:
-            if execute("SELECT 1 FROM runs WHERE run = ?", (new,)).fetchone():
-                return
-            names = _HEAD.replace("run, state,", "").replace("result, error,", "")
-            execute(
-                f"INSERT INTO runs (run, state, {names}) SELECT ?, 'running', {names} FROM runs WHERE run = ?",
-                (new, old),
-            )
-            for place in places:
-                execute(
-                    f"INSERT INTO effects (run, {_ROW}) SELECT ?, {_ROW} FROM effects WHERE run = ? AND place = ?",
-                    (new, old, place),
-                )
-            execute("INSERT INTO uses SELECT ?, digest FROM uses WHERE run = ?", (new, old))
+            if execute("SELECT 1 FROM runs WHERE run = ?", (head.run,)).fetchone():
+                return False
+            _add(execute, "runs", _HEAD, astuple(head))
+            for row in rows:
+                _add(execute, "effects", f"run, {_ROW}", (head.run, *astuple(row)))
+            execute("INSERT INTO uses SELECT ?, digest FROM uses WHERE run = ?", (head.run, old))
+            _add_texts(execute, head.run, texts)
+            return True
 
     def remove(self, run: str) -> None:
         with self._writing() as execute:
@@ -109,9 +104,7 @@ class Store:
     def put(self, run: str, row: EffectRow, texts: Mapping[str, bytes]) -> None:
         """Add an effect, or replace the effect of its place."""
         with self._writing() as execute:
-            execute(
-                f"INSERT OR REPLACE INTO effects (run, {_ROW}) VALUES (?, {_marks(EffectRow)})", (run, *astuple(row))
-            )
+            _add(execute, "effects", f"run, {_ROW}", (run, *astuple(row)), "INSERT OR REPLACE")
             _add_texts(execute, run, texts)
 
     def decide(self, run: str, decisions: Mapping[str, bytes], texts: Mapping[str, bytes]) -> None:
@@ -179,8 +172,8 @@ def _error(path: Path, error: OSError | sqlite3.Error) -> StateError:
     )
 
 
-def _marks(kind: type[EffectRow] | type[RunHead]) -> str:
-    return ", ".join("?" * len(fields(kind)))
+def _add(execute: Any, table: str, names: str, values: Sequence[object], verb: str = "INSERT") -> None:
+    execute(f"{verb} INTO {table} ({names}) VALUES ({', '.join('?' * len(values))})", values)
 
 
 def _add_texts(execute: Any, run: str, texts: Mapping[str, bytes]) -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from functools import partial
+from typing import Any, Literal, TypeAlias
 
 from sigwire.core.json import JsonObject, Value, dumps, loads
 from sigwire.core.narrow import is_mapping
+from sigwire.core.tools.tool import Tool
 from sigwire.errors import InputError
 
-__all__ = ["CallVerdict", "VerdictAnswer", "read_verdict"]
+__all__ = ["CallVerdict", "VerdictAnswer", "check_edit", "read_checked_verdict", "read_verdict"]
 
 VerdictAnswer: TypeAlias = Literal["approve", "deny", "edit", "ask"]
 
@@ -47,6 +50,29 @@ def read_verdict(id: str, decision: object) -> CallVerdict:
     raise InputError(
         f'A decision is "approve", {{"deny": "why"}} or {{"edit": {{arguments}}}}, not {decision!r:.80} (deciding about {id}).'
     )
+
+
+def check_edit(id: str, name: str, bind: Callable[[JsonObject], object], verdict: CallVerdict) -> CallVerdict:
+    """Return the verdict. Raises ``InputError`` if ``bind``, of the tool ``name``, refuses the arguments of an edit."""
+    if verdict.arguments is not None:
+        try:
+            bind(verdict.arguments)
+        except Exception as error:  # the validators of users' types may raise anything
+            raise InputError(f"{name} refuses the edited arguments: {error} (deciding about {id}).") from error
+    return verdict
+
+
+def read_checked_verdict(id: str, decision: object, name: str, schema: Any) -> CallVerdict:
+    """``read_verdict``, also checked by the JSON Schema of the tool that the caller of this function does not have.
+
+    ``None``: a file of an earlier version has no schema; the tool checks the edit when its call is made.
+    """
+    verdict = read_verdict(id, decision)
+    return verdict if schema is None else check_edit(id, name, partial(_bind, name, schema), verdict)
+
+
+def _bind(name: str, schema: Any, arguments: JsonObject) -> object:
+    return Tool.from_schema(name, "", schema).bind(arguments)
 
 
 def _as_json(id: str, arguments: dict[str, object]) -> JsonObject:

@@ -137,13 +137,17 @@ class Ask:
         else:
             outcome = _FINAL_ERRORS[data["error"]](**data["facts"])
             outcome.attempts = tuple(map(Attempt.from_json, data["attempts"]))
+        return self.answered(outcome)
+
+    def answered(self, outcome: Response | LMError) -> Ask:
+        """Return an ``Ask`` that gives a known response or raises a known error, without a call."""
         return Ask(cast("LanguageModel", _RecordedModel(self.lm, outcome)), self.request, self.reader_factory)
 
     def _record_call(self, response: Response) -> Response:
-        if getattr(self.lm, "is_recorded", False):  # nothing is paid
+        is_hit = response.cache == "hit"
+        if getattr(self.lm, "is_recorded", False) and not is_hit:  # nothing is paid now
             record_warnings(*response.warnings)
         else:
-            is_hit = response.cache == "hit"
             record_usage(self.lm.model, response.usage, response.attempts, is_hit=is_hit, warnings=response.warnings)
         if logs := _logs.get():
             from sigwire.lm.preview.call_log import CallRecord

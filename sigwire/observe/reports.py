@@ -22,8 +22,8 @@ from sigwire.observe.callbacks import ACTIVE_TOOL_CALL
 from sigwire.observe.place import path_in, running
 
 __all__ = [
-    "CallNode", "Leaf", "add_report", "add_warning", "collected", "failed_attempts", "is_collecting", "question_steps",
-    "reports_of",
+    "CallNode", "Leaf", "add_entry", "collected", "failed_attempts", "is_collecting", "question_steps", "reports_of",
+    "with_report",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -191,16 +191,10 @@ def is_collecting(module: object) -> bool:
     return around is not None and around.owner is not None and around.owner.module is module
 
 
-def add_report(report: CallReport | None) -> None:
-    """Add the report of a call that does not run again to the running call."""
-    if report is not None and (around := collector.get()) is not None:
-        around.add(report)
-
-
-def add_warning(warning: LMWarning) -> None:
-    """Add a warning to the running call."""
-    if (around := collector.get()) is not None:
-        around.add(warning)
+def add_entry(entry: CallReport | LMWarning | None) -> None:
+    """Add a warning, or the report of a call that does not run again, to the running call."""
+    if entry is not None and (around := collector.get()) is not None:
+        around.add(entry)
 
 
 def collected(module: object, start: Callable[[], Steps[T]]) -> Steps[T]:
@@ -212,10 +206,10 @@ def collected(module: object, start: Callable[[], Steps[T]]) -> Steps[T]:
     except BaseException as error:
         _attach(error, node.report)
         raise
-    return _with_report(value, node.report)
+    return with_report(value, node.report)
 
 
-def _with_report(value: Any, report: CallReport | None) -> Any:
+def with_report(value: T, report: CallReport | None) -> T:
     """Return the prediction with the report. The given one may be an inner call's, with a report of its own."""
     if not isinstance(value, Record) or not type(value)._is_result:  # pyright: ignore[reportPrivateUsage]
         return value

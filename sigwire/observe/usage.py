@@ -17,7 +17,7 @@ from sigwire.core.report import CallReport
 from sigwire.core.response import Attempt, LMWarning, Response, Usage, cost_of_attempts
 from sigwire.effects.collecting import Collector, collector
 from sigwire.effects.steps import Steps
-from sigwire.observe.reports import add_warning, failed_attempts, question_steps, reports_of
+from sigwire.observe.reports import add_entry, failed_attempts, question_steps, reports_of
 
 __all__ = [
     "UsageTracker", "counted_steps", "record_failure", "record_report", "record_tool_call", "record_usage",
@@ -184,7 +184,7 @@ def record_tool_call(name: str, *, is_error: bool, warning: LMWarning | None = N
         tracker.tool_calls.append((name[:_MOST_NAME], is_error))
     if warning is not None:
         record_warnings(warning)
-        add_warning(warning)
+        add_entry(warning)
 
 
 def record_warnings(*warnings: LMWarning) -> None:

@@ -72,7 +72,9 @@ class SearchOptions(TypedDict, total=False):
     it measures the gain as a ``testset`` does. ``tune``: what may change, of "instructions", "demos", "fields", "tools" and
     "tool_names". ``timeout``: seconds of a run.
     ``on_event``: called with each event of the search. ``executor``: runs programs on the processes of a PEP 3148 executor, or
-    of the one that a function makes, ``num_threads`` at once in each; see ``Evaluate``.
+    of the one that a function makes, ``num_threads`` at once in each; see ``Evaluate``. ``reuse`` (True): a question that the
+    search asked before for the same row, repetition and place is not asked again, also for another candidate; ``False`` asks
+    always, as do runs on an executor.
     """
 
     seed: int
@@ -87,6 +89,7 @@ class SearchOptions(TypedDict, total=False):
     timeout: float | None
     on_event: Callable[[SearchEvent], object] | None
     executor: ExecutorLike | None
+    reuse: bool
 
 
 _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
@@ -103,6 +106,7 @@ _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
         "a PEP 3148 executor or a function that makes one",
     ),
     "on_event": (lambda given: given is None or callable(given), "a function of an event"),
+    "reuse": (lambda given: isinstance(given, bool), "True or False"),
 }
 
 
@@ -326,9 +330,10 @@ class Optimizer(Teleprompter, ChecksKeywords):
         def make(task: Task) -> Rule:
             return planned(task, rows, chosen.rule(task, given), chooses=self._chooses)
 
-        found = forecast(task, make, len(task.signatures))
+        reuses = self.search.get("reuse", True)
+        found = forecast(task, make, len(task.signatures), reuses)
         most = chosen._most(task)
-        return found if most is None else found.within(*most, 2 * len(rows.test), len(task.signatures))
+        return found if most is None else found.within(*most, 2 * len(rows.test), len(task.signatures), reuses)
 
     def _most(self, task: Task) -> tuple[int, int] | None:
         """Return the most runs and writing calls of a search, if more than luck decides them."""
@@ -429,6 +434,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
             explains=self._explains,
             executor=self.search.get("executor"),
             metric=self.metric,
+            reuses=self.search.get("reuse", True),
         )
 
     def _header(self, student: Module, teacher: Module, rows: Rows, options: Mapping[str, Any]) -> JsonObject:
@@ -471,6 +477,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
             ),
             kept_student=verdict.kept_student,
             resumed=store.resumed,
+            reused=engine.reused,
         )
 
     def _program(self, student: M, report: OptimizationReport) -> M:

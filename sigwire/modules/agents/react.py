@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, overload
 
 from sigwire.core.example import Prediction
 from sigwire.core.record import FieldValues
+from sigwire.core.report import CallReport
 from sigwire.core.tools.tool import Approve, OnError, Tool
 from sigwire.effects.steps import Steps
 from sigwire.errors import (
@@ -43,7 +44,15 @@ from sigwire.errors import (
 )
 from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules.agents.approval.limits import CallRules
-from sigwire.modules.agents.approval.resuming import Resumption, resumption_of, state_secret, suspend
+from sigwire.modules.agents.approval.resuming import (
+    Resumption,
+    begin_run,
+    decided_result,
+    keep_decided,
+    resumption_of,
+    state_secret,
+    suspend,
+)
 from sigwire.modules.agents.large_results.lookup import reader_name
 from sigwire.modules.agents.plain_answer import plain_end, plan_of_task
 from sigwire.modules.agents.react_signatures import AgentSignatures
@@ -58,6 +67,7 @@ from sigwire.modules.chain_of_thought import ChainOfThought
 from sigwire.modules.module import ReadsInputs
 from sigwire.modules.predict import P, Predict, PredictorClasses, S, signature_of
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream, is_streamed
+from sigwire.observe.reports import add_entry, with_report
 from sigwire.signatures.signature import Signature, SignatureClass
 
 if TYPE_CHECKING:
@@ -263,12 +273,16 @@ class ReAct(ReadsInputs, Generic[P, S]):
         """Return the steps of one run, without callbacks and call records of this module."""
         if args:
             raise InputError(f"{type(self).__name__} takes its inputs by name: ReAct(...)(question=...).")
-        if (resumption := resumption_of(self)) is not None:
+        place = begin_run(self)
+        if (decided := decided_result(place)) is not None:
+            return self._decided(place, decided)
+        if (resumption := resumption_of(self, place)) is not None:
             return self._continued(resumption)
         given = None if "max_iters" in self.signature.spec.by_name else inputs.pop("max_iters", None)
         limit = self.max_iters if given is None else _check_max_iters(given)
-        before = inputs.pop(self._signatures.history, None)
-        return self._run(self._start(inputs, before), limit)
+        state = self._start(inputs, inputs.pop(self._signatures.history, None))
+        state.place = place
+        return self._run(state, limit)
 
     def _start(self, inputs: dict[str, object], before: object) -> RunState:
         """Return the state at the start: the earlier history with a result for every call, and the task."""
@@ -278,13 +292,26 @@ class ReAct(ReadsInputs, Generic[P, S]):
         state, limit = yield from resumption.run(self)
         return (yield from self._run(state, limit))
 
+    def _decided(self, place: str, data: FieldValues) -> Steps[Prediction]:
+        """Return the result of an earlier run at a place of a tool call that is resumed."""
+        result = self.load_result(data)
+        keep_decided(place, result)
+        report = CallReport.of(result)
+        for entry in (*report.inner, *report.own_warnings):
+            add_entry(entry)
+        return result
+        yield
+
     def _run(self, state: RunState, limit: int) -> Steps[Prediction]:
         try:
             if not self._offered:
                 return (yield from self._run_without_tools(state))
             end = state.end = yield from self.turn_steps(state, limit)
             outputs = end.outputs if end.outputs is not None else (yield from self._extracted_outputs(state, end))
-            return self._prediction(state, end.reason, outputs)
+            result = self._prediction(state, end.reason, outputs)
+            if state.is_resumed:
+                keep_decided(state.place, with_report(result, state.report))
+            return result
         except BaseException as error:  # interrupts too: another run can continue from the history
             yield from suspend(self, state, limit, error)
             state.close()

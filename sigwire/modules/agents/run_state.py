@@ -52,13 +52,15 @@ class RunState(StepLog):
     """A run in progress: the conversation, the steps, and the calls without a result.
 
     ``gate`` decides which calls run; ``large`` has the results that the model saw in part. ``options``: keywords of each
-    request for a turn; ``fields``: fields of the result. A loop of its own sets them.
+    request for a turn; ``fields``: fields of the result. A loop of its own sets them. ``place``: that of the run among the runs
+    of agents in a tool call (``CurrentCall.begin_run``). ``is_resumed``: a person decided about a call of the run.
     """
 
     def __init__(self, history: History, inputs: FieldValues, gate: CallGate, large: LargeResults) -> None:
         super().__init__()
         self.history, self.inputs = history, inputs
         self.gate, self.large, self.turn = gate, large, 0
+        self.place, self.is_resumed = "", False
         self.options: dict[str, object] = {}
         self.fields: dict[str, object] = {}
         self.end: Termination | None = None
@@ -191,10 +193,12 @@ class RunState(StepLog):
 
     def run(self, reason: TerminationReason | None) -> AgentRun:
         """Return the log of the finished turns."""
-        calls = self.calls
-        return AgentRun(
-            tuple(self.steps), self.history, reason, calls.snapshot() if isinstance(calls, CallNode) else CallReport()
-        )
+        return AgentRun(tuple(self.steps), self.history, reason, self.report)
+
+    @property
+    def report(self) -> CallReport:
+        """The report of the run until now."""
+        return self.calls.snapshot() if isinstance(self.calls, CallNode) else CallReport()
 
     def result(self, signature: SignatureMeta, outputs: FieldValues, facts: FieldValues) -> Prediction:
         """Return the prediction of the run: the outputs, and facts about it."""

@@ -3,26 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import count
 from types import TracebackType
 from typing import Any
 
 from sigwire.core.tools.calls import ToolCall
 from sigwire.effects.performing import current_frame
 from sigwire.observe.callbacks import ACTIVE_TOOL_CALL
+from sigwire.observe.place import running
 
 __all__ = ["CurrentCall", "current_call"]
 
 
 class CurrentCall:
-    """A running call of a model. As a context manager, the call that ``current_call`` returns inside the block."""
+    """A running call of a model. As a context manager, the call that ``current_call`` returns inside the block.
 
-    __slots__ = ("_before", "_call", "_frame", "_key", "within")
-    _before: CurrentCall | None
+    ``outer`` is the call around it. ``decided``: the results of agents that this call ran after decisions of a person, by
+    their places; a resumed call gets them again.
+    """
+
+    __slots__ = ("_call", "_counts", "_example", "_frame", "_key", "decided", "outer", "within")
+    outer: CurrentCall | None
 
     def __init__(self, call: ToolCall | None) -> None:
-        self._call, self._frame, self._key = call, current_frame(), ""
+        self._call, self._frame, self._key, self.outer = call, current_frame(), "", None
         self.within = self.id
-        """The ids of the calls around, and that of this call, of models outermost first: ``call_0/call_1``."""
+        """The ids of the calls around, and that of this call, outermost first: ``call_0/call_1``."""
+        self._example = running.get().example
+        self._counts: dict[str, count[int]] = {}
+        self.decided: dict[str, Any] = {}
 
     @property
     def id(self) -> str:
@@ -59,6 +68,15 @@ class CurrentCall:
             self._key = self._make_key()
         return self._key
 
+    def begin_run(self, kind: str) -> str:
+        """Return the place of an agent's run that begins: its number among the runs of its kind in this call.
+
+        Runs of a batch are counted for each example, because their threads start in any order.
+        """
+        example = running.get().example
+        key = kind if example == self._example else f"{kind}[{example}]"
+        return f"{key}.{next(self._counts.setdefault(key, count()))}"
+
     def _make_key(self) -> str:
         if not self.run:
             from uuid import uuid4
@@ -71,15 +89,15 @@ class CurrentCall:
         return sha256(text.encode()).hexdigest()[:32]
 
     def __enter__(self) -> None:
-        self._before = ACTIVE_TOOL_CALL.get()
-        if self._before is not None and self._before.within:
-            self.within = f"{self._before.within}/{self.id}"
+        self.outer = ACTIVE_TOOL_CALL.get()
+        if self.outer is not None and self.outer.within:
+            self.within = f"{self.outer.within}/{self.id}"
         ACTIVE_TOOL_CALL.set(self)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        ACTIVE_TOOL_CALL.set(self._before)
+        ACTIVE_TOOL_CALL.set(self.outer)
 
 
 def current_call() -> CurrentCall:

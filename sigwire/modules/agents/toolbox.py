@@ -57,7 +57,7 @@ from sigwire.modules.agents.tool_run import RunRecorder, ToolRun
 from sigwire.modules.calling import called_steps
 from sigwire.modules.where import locate
 from sigwire.observe.callbacks import watched_call
-from sigwire.observe.reports import CallNode, add_report, add_warning
+from sigwire.observe.reports import CallNode, add_entry
 from sigwire.observe.usage import record_tool_call
 
 __all__ = ["OnError", "ToolRun", "Toolbox", "ToolsLike", "as_tools"]
@@ -238,7 +238,7 @@ class _KnownRun:
 
     def run(self) -> ToolRun:
         done = self._make()
-        add_report(done.report)
+        add_entry(done.report)
         return _recorded(done, self._record)
 
     async def arun(self) -> ToolRun:
@@ -425,8 +425,7 @@ def _counted(done: ToolRun) -> ToolRun:
 
 def _kept(done: ToolRun) -> ToolRun:
     """Return a run of before the agent was resumed, which is counted. Its warning is of this run as well."""
-    if done.warning is not None:
-        add_warning(done.warning)
+    add_entry(done.warning)
     return done
 
 

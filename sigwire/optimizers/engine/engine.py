@@ -36,6 +36,7 @@ from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
 from sigwire.observe.usage import UsageTracker
 from sigwire.optimizers.candidate import Candidate, applied
+from sigwire.optimizers.engine.reuse import AnswerStore
 from sigwire.optimizers.engine.spending import Spending
 from sigwire.optimizers.engine.store import RunStore, run_key, write_key
 from sigwire.optimizers.errors import SearchPaused
@@ -63,7 +64,7 @@ class EngineSetup:
     ``examples`` by row, ``held_out`` rows of the validation set; ``writer``: the model that writes, ``None``: that of the
     settings; ``task_model`` for the program; ``teacher_settings``: settings while the teacher runs; ``raises``: kinds of
     failures that stop the search; ``explains``: traced runs have feedback for each predictor; ``executor`` and ``metric``: for
-    runs on other processes.
+    runs on other processes; ``reuses``: questions with known answers are not asked.
     """
 
     student: Module
@@ -81,6 +82,7 @@ class EngineSetup:
     explains: bool = False
     executor: Any = None
     metric: Any = None
+    reuses: bool = True
 
 
 class Engine:
@@ -98,6 +100,7 @@ class Engine:
         self._programs: OrderedDict[tuple[str, str], Module] = OrderedDict()
         executor = None if setup.executor is None else RowExecutor(setup.executor)
         self._rows = RowRun(setup.metric, setup.plan, setup.limit, executor)
+        self._answers_of_models = AnswerStore() if setup.reuses else None
         self.candidates: dict[str, Candidate] = {}
         self.costs: dict[str, Spent] = {}  # of all runs, by candidate
         self.is_spent = False
@@ -128,6 +131,11 @@ class Engine:
     def end_search(self) -> None:
         """Lift the limit of runs, for the runs on test rows."""
         self._spending.end_search()
+
+    @property
+    def reused(self) -> int:
+        """The number of questions to models whose answer was known."""
+        return 0 if self._answers_of_models is None else self._answers_of_models.reused
 
     def warnings(self) -> list[str]:
         """Return what failed, in sentences."""
@@ -176,7 +184,8 @@ class Engine:
         failures: list[str],
     ) -> Steps[None]:
         """Make runs and count those that ended, in the asked order, also after an interrupt."""
-        part = _Part(self._store, self._spending, effect, self._setup.failure_score, [(run, keys[run]) for run in runs])
+        own = [(run, keys[run]) for run in runs]
+        part = _Part(self._store, self._spending, effect, self._setup.failure_score, own, self._answers_of_models)
         try:
             yield from self._run_all(part)
         finally:
@@ -332,8 +341,9 @@ class _Part(RowsCaller):
         effect: Measure,
         failure_score: float,
         runs: Sequence[tuple[RunKey, bytes]],
+        answers: AnswerStore | None,
     ) -> None:
-        self._store, self._spending, self._failure_score = store, spending, failure_score
+        self._store, self._spending, self._failure_score, self._answers = store, spending, failure_score, answers
         self.effect, self.runs = effect, runs
         self.done: dict[RunKey, Cell] = {}
         self.failures: list[str] = []
@@ -341,7 +351,10 @@ class _Part(RowsCaller):
 
     def around(self, row: Row, steps: Steps[Cell]) -> Steps[Cell]:
         self._spending.check_time()
-        return steps
+        if self._answers is None:
+            return steps
+        run = self.runs[row.index][0]
+        return self._answers.around(f"{run.row}/{run.repeat}", steps)
 
     def fail(self, row: Row, error: Exception) -> None:
         if not isinstance(error, BudgetSpent):

@@ -49,20 +49,26 @@ class Amount:
 class Forecast:
     """The cost of a search that is not made yet: runs of the program, requests to the writing model, and all requests.
 
-    A run counts one call for each predictor; agents and loops make more.
+    A run counts one call for each predictor; agents and loops make more. The least counts one call a run if the search reuses
+    answers: a candidate asks what it changed.
     """
 
     runs: Amount
     writing: Amount
     calls: Amount
 
-    def within(self, most_runs: int, most_writing: int, tests: int, predictors: int) -> Forecast:
+    @classmethod
+    def of(cls, runs: Amount, writing: Amount, predictors: int, reuses: bool) -> Forecast:
+        """Return the forecast of runs and writing calls of a program with this number of predictors."""
+        least = runs.min * (1 if reuses else predictors)
+        return cls(runs, writing, Amount(least, runs.expected * predictors, runs.max * predictors) + writing)
+
+    def within(self, most_runs: int, most_writing: int, tests: int, predictors: int, reuses: bool) -> Forecast:
         """Return the forecast with the bounds of the search itself. ``tests``: runs on test rows."""
         least = min(self.runs.min, tests + 2)
         runs = Amount(least, self.runs.expected, max(self.runs.max, most_runs + tests))
         writing = Amount(0, self.writing.expected, max(self.writing.max, most_writing))
-        calls = Amount(runs.min * predictors, runs.expected * predictors, runs.max * predictors)
-        return Forecast(runs, writing, calls + writing)
+        return Forecast.of(runs, writing, predictors, reuses)
 
     def __str__(self) -> str:
         parts = [f"{self.runs} runs", *([f"{self.writing} writing calls"] if self.writing.max else [])]
@@ -97,14 +103,11 @@ class LuckyJudge(Judge):
         return _share(candidate.digest)
 
 
-def forecast(task: Task, make: Any, predictors: int) -> Forecast:
+def forecast(task: Task, make: Any, predictors: int, reuses: bool) -> Forecast:
     """Return the forecast of the rules ``make(task)``."""
     counts = [_count(task.planned(LuckyJudge(*luck), "many" if luck[0] else "few"), make) for luck in LUCK]
     student, teacher, writing = (_amount(part) for part in zip(*counts, strict=True))
-    runs = student + teacher
-    return Forecast(
-        runs, writing, Amount(runs.min * predictors, runs.expected * predictors, runs.max * predictors) + writing
-    )
+    return Forecast.of(student + teacher, writing, predictors, reuses)
 
 
 def _amount(counts: Sequence[int]) -> Amount:

@@ -171,6 +171,7 @@ class OptimizationReport(HasCard):
 
     ``winner`` is what the program has, ``found`` what the rule found; they differ if the student was kept (``kept_student``:
     the reason). ``scores`` by candidate digest and validation row; ``costs`` of all runs of a candidate, by digest.
+    ``reused``: questions that were not asked, because the search had asked them before.
     """
 
     optimizer: str
@@ -188,6 +189,7 @@ class OptimizationReport(HasCard):
     warnings: tuple[str, ...] = ()
     kept_student: str = ""
     resumed: int = 0
+    reused: int = 0
 
     @classmethod
     def of(cls, program: object) -> OptimizationReport:
@@ -250,7 +252,8 @@ class OptimizationReport(HasCard):
             rows.append(("held out", ["no test set was given"]))
         money = "unknown" if self.spent.money is None else f"{self.spent.money:.4f}"
         written = f" ({self.spent.writing_calls:,} for texts)" if self.spent.writing_calls else ""
-        rows.append(("cost", [f"{count(self.spent.calls, 'call')}{written} · $ {money}"]))
+        known = f" · {count(self.reused, 'answer')} reused" if self.reused else ""
+        rows.append(("cost", [f"{count(self.spent.calls, 'call')}{written} · $ {money}{known}"]))
         refused = f", {len(self.refused)} texts refused" if self.refused else ""
         rows.append(("stopped", [f"{self.reason.value}, {count(len(self.trials), 'trial')}{refused}"]))
         rows += [("warning", [each]) for each in self.warnings]
@@ -286,6 +289,7 @@ class OptimizationReport(HasCard):
             "warnings": list(self.warnings),
             "kept_student": self.kept_student,
             "resumed": self.resumed,
+            "reused": self.reused,
         }
 
     @classmethod

@@ -6,8 +6,8 @@ from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.tools.calls import ToolCall
 from sigwire.core.tools.tool import Approve, Tool
 from sigwire.effects.steps import arun, run
-from sigwire.errors import InputError, ends_run
-from sigwire.journal.verdicts import CallVerdict, read_verdict
+from sigwire.errors import ends_run
+from sigwire.journal.verdicts import CallVerdict, check_edit, read_verdict
 from sigwire.modules.agents.tool_results import short_message
 from sigwire.modules.calling import called_steps
 
@@ -54,13 +54,16 @@ class AskApproval:
         return value.answer == "ask"
 
     def dump(self, value: CallVerdict) -> JsonObject:
-        return value.to_json()
+        """Return a verdict as JSON; with the schema of the arguments if a decision may edit them later."""
+        data = value.to_json()
+        return {**data, "parameters": self._tool.parameters} if self.waits(value) else data
 
     def dump_error(self, error: Exception) -> None:
         """Return ``None``: no error of this effect is recorded."""
 
     def load(self, data: JsonObject) -> KnownVerdict:
-        return KnownVerdict(CallVerdict.from_json(data))
+        known = {name: value for name, value in data.items() if name != "parameters"}
+        return KnownVerdict(CallVerdict.from_json(known))
 
     def settle(self, decision: JsonValue) -> CallVerdict:
         """Return the verdict of a recorded decision. Raises ``InputError`` for an edit that the tool refuses."""
@@ -84,13 +87,7 @@ class KnownVerdict:
 
 def checked_verdict(id: str, tool: Tool, decision: object) -> CallVerdict:
     """Return the verdict of a decision. Raises ``InputError`` if it is none, or an edit that the tool refuses."""
-    verdict = read_verdict(id, decision)
-    if verdict.arguments is not None:
-        try:
-            tool.bind(verdict.arguments)
-        except Exception as error:  # the validators of users' types may raise anything
-            raise InputError(f"{tool.name} refuses the edited arguments: {error} (deciding about {id}).") from error
-    return verdict
+    return check_edit(id, tool.name, tool.bind, read_verdict(id, decision))
 
 
 def _verdict_of(answer: object) -> CallVerdict:

@@ -1,7 +1,9 @@
 """Runs that wait for approval: the state of a run that is suspended, and the resumption of a state with its decisions.
 
 A state and its decisions reach the agent by a context variable, so that a resumed run is a call like any other: blocking,
-awaited, streamed, with callbacks. The states of inner agents reach them in the tool call around them in the same way.
+awaited, streamed, with callbacks. The states of inner agents reach them in the tool call around them in the same way: the code
+of the tool runs again, and the agent's run at the place of the state goes on. Runs before it are made again, unless a person
+decided about their calls: those give their results.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ from sigwire.modules.agents.tool_run import ToolRun
 from sigwire.modules.calling import called_steps
 from sigwire.modules.program_stream import event_path_of, is_streamed
 
-__all__ = ["Resumption", "resumption_of", "state_secret", "suspend"]
+__all__ = [
+    "Resumption", "begin_run", "decided_result", "keep_decided", "resumption_of", "state_secret", "suspend",
+]  # fmt: skip
 
 
 def state_secret(secret: str | bytes | None) -> bytes | None:
@@ -60,7 +64,7 @@ def suspend(agent: states.StateOwner, state: RunState, limit: int, error: BaseEx
 
 
 class Resumption:
-    """A state with its decisions, for one call of one agent. Without ``agent``: of an inner agent, found by its signature."""
+    """A state with its decisions, for one run of one agent. Without ``agent``: of an inner agent, found by its place."""
 
     def __init__(
         self,
@@ -71,14 +75,34 @@ class Resumption:
     ) -> None:
         self._state, self._decisions, self._claim, self._agent = state, decisions, claim, agent
         self._free = threading.Semaphore(1)
+        self._around = current_call()
 
-    def take(self, agent: states.StateOwner) -> bool:
-        """Return True if the call of an agent is that of this state; once."""
+    def take(self, agent: states.StateOwner, place: str) -> bool:
+        """Return True if the run of an agent that begins at ``place`` is that of this state; once."""
         if self._agent is None:
-            fits = self._state.get("signature") == states.signature_digest(agent)
+            fits = self._is_around() and place == (self._state.get("place") or _first_place(self._state["signature"]))
         else:
             fits = agent is self._agent
         return fits and self._free.acquire(blocking=False)
+
+    def decided(self, place: str) -> Any:
+        """Return the JSON of the result of a run before that of this state, ``None`` if the run is made again."""
+        return self._state.get("decided", {}).get(place) if self._agent is None and self._is_around() else None
+
+    def check_taken(self) -> None:
+        """Raise ``StateError`` if no run was that of this state."""
+        if self._free.acquire(blocking=False):
+            calls = ", ".join(str(call["id"]) for call in self._state["pending"])
+            raise StateError(
+                f"The tool did not run the agent that waits ({self._state.get('place', '')}), so the decisions about {calls} "
+                "were not used (resuming). Resume with the program that was suspended; a tool must run its agents in the "
+                "same order again."
+            )
+
+    def _is_around(self) -> bool:
+        """Return True if the running code is that of the call whose state this is, and not of a call inside it."""
+        outer = current_call().outer
+        return outer is self._around or (outer is None and not self._around.name)
 
     def run(self, agent: states.StateOwner) -> Steps[tuple[RunState, int]]:
         """Return the run of the state, with the decisions about its calls, and the most turns that it may have."""
@@ -107,10 +131,33 @@ class Resumption:
             _resumption.reset(token)
 
 
-def resumption_of(agent: states.StateOwner) -> Resumption | None:
-    """Return what the call of an agent continues, ``None`` if it begins a run."""
+def resumption_of(agent: states.StateOwner, place: str) -> Resumption | None:
+    """Return what the run of an agent at a place continues, ``None`` if it begins one."""
     found = _resumption.get()
-    return found if found is not None and found.take(agent) else None
+    return found if found is not None and found.take(agent, place) else None
+
+
+def begin_run(agent: states.StateOwner) -> str:
+    """Return the place of a run that begins in the running tool call; empty outside of one."""
+    call = current_call()
+    return call.begin_run(states.signature_digest(agent)[:16]) if call.name else ""
+
+
+def _first_place(signature: str) -> str:
+    """Return the place in states of earlier versions, which had none."""
+    return f"{signature[:16]}.0"
+
+
+def decided_result(place: str) -> Any:
+    """Return the JSON of the result of the run at a place whose calls a person decided about, before the call was resumed."""
+    found = _resumption.get() if place else None
+    return None if found is None else found.decided(place)
+
+
+def keep_decided(place: str, result: object) -> None:
+    """Keep the result of a run with decisions of a person for the states of later runs in the same tool call."""
+    if place:
+        current_call().decided[place] = result
 
 
 _resumption: ContextVar[Resumption | None] = ContextVar("sigwire_resumption", default=None)
@@ -126,8 +173,12 @@ class _Inside:
 
     def run(self) -> ToolRun:
         with self._resumption.active():
-            return self._effect.run()
+            done = self._effect.run()
+        self._resumption.check_taken()
+        return done
 
     async def arun(self) -> ToolRun:
         with self._resumption.active():
-            return await self._effect.arun()
+            done = await self._effect.arun()
+        self._resumption.check_taken()
+        return done

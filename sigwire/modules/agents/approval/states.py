@@ -17,7 +17,7 @@ from sigwire.core.tools.calls import ToolCall
 from sigwire.errors import InputError, StateError
 from sigwire.journal.errors import ApprovalNeeded
 from sigwire.journal.packing import digest_of
-from sigwire.journal.verdicts import CallVerdict
+from sigwire.journal.verdicts import CallVerdict, read_checked_verdict
 from sigwire.lm.policy.money.opened import open_budgets
 from sigwire.modules.agents.approval.asking import checked_verdict
 from sigwire.modules.agents.approval.gate import CallGate
@@ -25,6 +25,7 @@ from sigwire.modules.agents.approval.limits import CallCounts
 from sigwire.modules.agents.large_results.lookup import LargeResults
 from sigwire.modules.agents.run import ReActStep
 from sigwire.modules.agents.run_state import RunState
+from sigwire.modules.agents.running_call import current_call
 from sigwire.modules.agents.tool_run import ToolRun
 from sigwire.signatures.signature import SignatureClass
 from sigwire.signatures.types.history import History, Turn
@@ -67,14 +68,17 @@ def dump_run(agent: StateOwner, state: RunState, limit: int, error: ApprovalNeed
         "inputs": agent.signature.spec.dump(state.inputs),
         "history": state.history.to_json(),
         "steps": _all_json(state.steps),
-        "reports": _all_json(list(_open_reports(state.new_reports))),
+        "reports": _all_json(list(_open_reports(state.new_reports, _decided_calls(error)))),
         "choice": state.choice.to_json(),
         "calls": _all_json(state.open_calls),
         "results": _all_json(state.tool_runs),
         "large": state.large.texts,
         "verdicts": {id: each.to_json() for id, each in state.gate.verdicts.items() if id in open_ids},
         "pending": [asdict(call) for call in error.pending],
+        "schemas": {name: agent.toolbox.tools[name].parameters for name in _own_names(error)},
         "inner": dict(error.inner),
+        "place": state.place,
+        "decided": {place: done.to_json() for place, done in current_call().decided.items()},
         "turn": state.turn,
         "max_iters": limit,
         "limits": state.gate.counts.to_json(),
@@ -84,18 +88,31 @@ def dump_run(agent: StateOwner, state: RunState, limit: int, error: ApprovalNeed
     return plain
 
 
+def _own_names(error: ApprovalNeeded) -> set[str]:
+    """Return the names of the tools that wait, without those of inner agents."""
+    return {call.name for call in error.pending if call.id.partition("/")[0] not in error.inner}
+
+
 def _all_json(values: Sequence[Value]) -> list[JsonObject]:
     return [value.to_json() for value in values]
 
 
-def _open_reports(reports: Iterable[CallReport]) -> Iterator[CallReport]:
-    """Yield the reports of a turn that its tool runs do not have, without those of agents that have a state."""
+def _open_reports(reports: Iterable[CallReport], decided: Sequence[object]) -> Iterator[CallReport]:
+    """Yield the reports of a turn that no tool run and no state has, as those have which an inner agent waits with.
+
+    ``decided``: the inner reports of results that the resumed calls get again.
+    """
     for report in reports:
-        inner = tuple(_open_reports(report.inner)) if report.error == _WAITS and not _has_state(report) else ()
-        if inner:
+        is_around = report.error == _WAITS and not _has_state(report)
+        if inner := tuple(_open_reports(report.inner, decided)) if is_around else ():
             yield replace(report, inner=inner)
-        elif report.error != _WAITS and report.kind == "module":
+        elif report.error != _WAITS and report.kind == "module" and report.inner not in decided:
             yield report
+
+
+def _decided_calls(error: ApprovalNeeded) -> Sequence[tuple[CallReport, ...]]:
+    known: list[Any] = [done for state in error.inner.values() for done in cast(Any, state).get("decided", {}).values()]
+    return [inner for done in known if "run" in done and (inner := CallReport.from_json(done["run"]).inner)]
 
 
 def _has_state(report: CallReport) -> bool:
@@ -187,7 +204,7 @@ def own_decisions(
 ) -> tuple[dict[str, CallVerdict], dict[str, dict[str, object]]]:
     """Return the verdicts about the agent's own calls, and the decisions about those of inner agents by call.
 
-    Raises ``InputError`` unless each pending call has one valid decision.
+    Raises ``InputError`` unless each pending call, at any depth, has one valid decision.
     """
     pending = {str(call["id"]): str(call["name"]) for call in state["pending"]}
     if not is_mapping(cast(object, decisions)):
@@ -197,15 +214,36 @@ def own_decisions(
             f"The run needs one decision for each pending call ({', '.join(sorted(pending)) or 'none'}); missing or unknown: "
             f"{', '.join(wrong)} (resuming)."
         )
+    own, inner = _split(state, decisions)
+    verdicts = {id: checked_verdict(id, agent.toolbox.tools[pending[id]], decision) for id, decision in own.items()}
+    for call, of_call in inner.items():
+        _check_inner(state["inner"][call], of_call, call)
+    return verdicts, inner
+
+
+def _split(
+    state: Mapping[str, Any], decisions: Mapping[str, object]
+) -> tuple[dict[str, object], dict[str, dict[str, object]]]:
+    """Return the decisions about the calls of an agent, and those about calls of agents inside its calls, by call."""
+    own: dict[str, object] = {}
     inner: dict[str, dict[str, object]] = {id: {} for id in state["inner"]}
-    verdicts: dict[str, CallVerdict] = {}
     for id, decision in decisions.items():
         call, _, rest = id.partition("/")
         if rest and call in inner:
             inner[call][rest] = decision
         else:
-            verdicts[id] = checked_verdict(id, agent.toolbox.tools[pending[id]], decision)
-    return verdicts, inner
+            own[id] = decision
+    return own, inner
+
+
+def _check_inner(state: Mapping[str, Any], decisions: Mapping[str, object], path: str) -> None:
+    """Check the decisions about the calls of an inner agent, which exists only inside a tool call, by its state."""
+    names = {str(call["id"]): str(call["name"]) for call in state["pending"]}
+    own, inner = _split(state, decisions)
+    for id, decision in own.items():
+        read_checked_verdict(f"{path}/{id}", decision, names[id], state.get("schemas", {}).get(names[id]))
+    for call, of_call in inner.items():
+        _check_inner(state["inner"][call], of_call, f"{path}/{call}")
 
 
 def load_run(agent: StateOwner, data: Mapping[str, Any]) -> RunState:
@@ -220,7 +258,7 @@ def load_run(agent: StateOwner, data: Mapping[str, Any]) -> RunState:
         state.open_calls = tuple(ToolCall.from_json(call) for call in data["calls"])
         state.tool_runs = [ToolRun.from_json(done) for done in data["results"]]
         state.large.restore(data["large"])
-        state.turn = int(data["turn"])
+        state.turn, state.place, state.is_resumed = int(data["turn"]), str(data.get("place", "")), True
         state.gate.verdicts = {id: CallVerdict.from_json(each) for id, each in data["verdicts"].items()}
         state.gate.kept = {done.call.id: done for done in state.tool_runs}
     except (ValueError, TypeError, LookupError, AttributeError) as error:

@@ -1,0 +1,66 @@
+"""Answers of models that a search has paid for: an equal question at an equal place of an equal run is asked once.
+
+Candidates differ in a few texts. What a program asks before the first changed text, it asks for each candidate again.
+A question is equal if the row, the repetition, the place in the program, the model and the request are. Repetitions have
+answers of their own, so the estimate of a candidate is as unbiased as with a request each. Tools always run; their results
+are in the requests. Nothing is saved: after a kill the journal of the search has the finished runs.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from hashlib import sha256
+from typing import Any, TypeVar, cast
+
+from sigwire.core.json import dumps
+from sigwire.core.response import Response
+from sigwire.effects.performing import Frame, Recordable, current_frame, in_frame, passed_on
+from sigwire.effects.steps import Steps
+from sigwire.lm.policy.cache.answers import as_hit
+from sigwire.lm.policy.cache.single_flight import SingleFlight
+from sigwire.lm.policy.call import Call, TargetKey
+from sigwire.modules.ask import Ask
+
+__all__ = ["AnswerStore"]
+
+T = TypeVar("T")
+
+
+class AnswerStore:
+    """The answers of one search. ``reused`` counts the questions that were not asked. Used from any thread."""
+
+    def __init__(self) -> None:
+        self._answers: dict[bytes, Response] = {}
+        self._models: dict[int, object] = {}  # kept: the id of a freed model could be that of another one
+        self._flights = SingleFlight()
+        self.reused = 0
+
+    def around(self, run: str, steps: Steps[T]) -> Steps[T]:
+        """Return the steps of a run, whose questions are answered from here if they are known. ``run``: row and repetition."""
+        outer = current_frame()
+        return in_frame(Frame(partial(self._perform, run, outer)), lambda: steps)
+
+    def _perform(self, run: str, outer: Frame | None, effect: Recordable[Any], frame: Frame) -> Steps[Any]:
+        if not isinstance(effect, Ask):
+            return (yield from passed_on(effect, frame.path, outer))
+        key = self._key(run, frame.path, effect)
+        answer, is_known = self._answers.get(key), True
+        if answer is None:
+
+            def ask() -> Steps[Response]:
+                nonlocal is_known
+                is_known = False
+                return passed_on(effect, frame.path, outer)
+
+            call = Call(effect.request, TargetKey("", None, None, effect.lm.model))
+            answer = yield from self._flights.fly(key, call, ask)
+        if not is_known:
+            self._answers[key] = answer
+            return answer
+        self.reused += 1
+        return (yield effect.answered(as_hit(answer)))
+
+    def _key(self, run: str, place: str, effect: Ask) -> bytes:
+        self._models[id(effect.lm)] = effect.lm
+        question = [run, place, id(effect.lm), cast(Any, effect.fingerprint())]
+        return sha256(dumps(question).encode(errors="surrogatepass")).digest()
