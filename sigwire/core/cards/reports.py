@@ -16,7 +16,6 @@ from sigwire.show.values import call_line
 __all__ = ["report_card", "report_line", "report_tree"]
 
 _WIDTH, _MOST_LINES, _LEAST_NAME = 80, 200, 20
-_MOST_INDENT = 12
 
 
 def report_line(report: CallReport) -> str:
@@ -43,9 +42,9 @@ def report_tree(report: CallReport) -> str:
 
 
 def _line(report: CallReport, depth: int) -> str:
-    facts = " · ".join(report_facts(report))
-    indent = "  " * min(depth, _MOST_INDENT)
-    room = max(_WIDTH - len(indent) - len(facts) - 2, _LEAST_NAME)
+    facts = inline(" · ".join(report_facts(report)), _WIDTH - _LEAST_NAME - 2)
+    indent = " " * min(2 * depth, _WIDTH - _LEAST_NAME - 2 - len(facts))
+    room = _WIDTH - len(indent) - len(facts) - 2
     name = _named(report)
     if display_width(name) > room:
         name = f"{name[: cut_at(name, room - 1)]}…"
