@@ -63,9 +63,8 @@ class CallReport(Value, HasCard):
         return _of_meta(result._meta)  # pyright: ignore[reportPrivateUsage]
 
     def __str__(self) -> str:
-        from sigwire.core.cards.reports import report_tree  # cards import what they show
-
-        return report_tree(self)
+        tree: str = CallReport._builder("tree")(self)
+        return tree
 
     def to_json(self) -> JsonObject:
         """Return the report as JSON, without the response."""
@@ -122,7 +121,8 @@ def _of_meta(meta: Meta) -> CallReport:
     response: Response | None = meta.response
     cache: _Cache = "off" if response is None else response.cache
     if meta.report is not None:
-        return replace(meta.report, response=response, repairs=tuple(meta.repairs), mode=meta.mode, cache=cache)
+        known: CallReport = meta.report
+        return replace(known, response=response, repairs=tuple(meta.repairs), mode=meta.mode, cache=cache)
     return CallReport(
         name=meta.made_by,
         seconds=meta.seconds,

@@ -1,6 +1,6 @@
-"""What begins inside a call, collected in order of its start; steps that run at once, in the order of the steps.
+"""Collectors of the calls inside a call, in order of their start; those of steps that run at once, in order of the steps.
 
-Reports of calls are made of it (``sigwire.observe.reports``). Threads and tasks that copy the context add to the collector of
+Reports of calls are made of them (``sigwire.observe.reports``). Threads and tasks that copy the context add to the collector of
 the call that started them.
 """
 

@@ -19,7 +19,6 @@ from sigwire.core.example import Prediction
 from sigwire.core.json import JsonObject
 from sigwire.core.record import FieldValues
 from sigwire.core.request import check_prompt_cache
-from sigwire.effects.collecting import collector
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, InputError, StateError
 from sigwire.lm.secrets import wrap_secrets
@@ -31,7 +30,7 @@ from sigwire.modules.nearest import NearestDemos
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream
 from sigwire.modules.tree import CopyMemo, Predictor, plain_records, prepare_one
 from sigwire.observe.callbacks import watched_value
-from sigwire.observe.reports import Leaf
+from sigwire.observe.reports import leaf_of
 from sigwire.settings import Settings, current
 from sigwire.signatures.parser import caller_scope
 from sigwire.signatures.signature import Signature, SignatureClass, SignatureLike, SignatureMeta, ensure_signature
@@ -207,8 +206,7 @@ class Predict(ReadingCalls[P, S], Predictor):
         )
         tools = overlay.tools if overlay else plan.tools_of(inputs) if reader.tools_name is not None else ()
         used_ids = UsedCallIds(inputs.get(reader.history_name)) if reader.history_name is not None else ()
-        around = collector.get()
-        leaf = None if around is None else Leaf(around, self)
+        leaf = leaf_of(self)
         call = CallContext(self, lm, plan, tools, used_ids, overlay)
         try:
             prediction = yield from answer_steps(call, request, reasks)

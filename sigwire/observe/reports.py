@@ -22,8 +22,8 @@ from sigwire.observe.callbacks import ACTIVE_TOOL_CALL
 from sigwire.observe.place import path_in, running
 
 __all__ = [
-    "CallNode", "Leaf", "add_entry", "collected", "failed_attempts", "is_collecting", "question_steps", "reports_of",
-    "with_report",
+    "CallNode", "Leaf", "add_entry", "collected", "failed_attempts", "is_collecting", "leaf_of", "question_steps",
+    "reports_of", "with_report",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -74,6 +74,12 @@ class Leaf:
             self.report = replace(known, own=own)
 
 
+def leaf_of(module: object) -> Leaf | None:
+    """Return the place of a predictor's call that begins; ``None`` if nothing collects."""
+    around = collector.get()
+    return None if around is None else Leaf(around, module)
+
+
 class CallNode(Collector):
     """A running call of a module or a tool; as a context manager, the collector of the block.
 
@@ -119,7 +125,7 @@ class CallNode(Collector):
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if (now := collector.get()) is not None and now.owner is self:  # an abandoned generator may be closed elsewhere
+        if (now := collector.get()) is not None and now.owner is self:
             collector.set(self._around)
         if self.entries or self.kind == "module":
             self.report = self.snapshot(None if error is None else type(error).__name__)

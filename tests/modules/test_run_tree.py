@@ -484,7 +484,7 @@ def test_warning_of_a_tool_is_once_in_the_warnings(way: Callable[..., Any]) -> N
     assert (len(alone.warnings), alone.run.own_warnings) == (1, alone.warnings)
 
 
-def test_attributes_that_an_exception_refuses_do_not_hide_it() -> None:
+def test_exception_without_attributes_is_raised_unchanged() -> None:
     class Fixed(Exception):
         __slots__ = ()
 

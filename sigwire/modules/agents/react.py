@@ -29,7 +29,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, overload
 
 from sigwire.core.example import Prediction
 from sigwire.core.record import FieldValues
-from sigwire.core.report import CallReport
 from sigwire.core.tools.tool import Approve, OnError, Tool
 from sigwire.effects.steps import Steps
 from sigwire.errors import (
@@ -48,6 +47,7 @@ from sigwire.modules.agents.approval.resuming import (
     Resumption,
     begin_run,
     decided_result,
+    give_decided,
     keep_decided,
     resumption_of,
     state_secret,
@@ -67,7 +67,6 @@ from sigwire.modules.chain_of_thought import ChainOfThought
 from sigwire.modules.module import ReadsInputs
 from sigwire.modules.predict import P, Predict, PredictorClasses, S, signature_of
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream, is_streamed
-from sigwire.observe.reports import add_entry, with_report
 from sigwire.signatures.signature import Signature, SignatureClass
 
 if TYPE_CHECKING:
@@ -295,10 +294,7 @@ class ReAct(ReadsInputs, Generic[P, S]):
     def _decided(self, place: str, data: FieldValues) -> Steps[Prediction]:
         """Return the result of an earlier run at a place of a tool call that is resumed."""
         result = self.load_result(data)
-        keep_decided(place, result)
-        report = CallReport.of(result)
-        for entry in (*report.inner, *report.own_warnings):
-            add_entry(entry)
+        give_decided(place, result)
         return result
         yield
 
@@ -310,7 +306,7 @@ class ReAct(ReadsInputs, Generic[P, S]):
             outputs = end.outputs if end.outputs is not None else (yield from self._extracted_outputs(state, end))
             result = self._prediction(state, end.reason, outputs)
             if state.is_resumed:
-                keep_decided(state.place, with_report(result, state.report))
+                keep_decided(state.place, result, state.report)
             return result
         except BaseException as error:  # interrupts too: another run can continue from the history
             yield from suspend(self, state, limit, error)

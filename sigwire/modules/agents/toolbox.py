@@ -21,7 +21,6 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import replace
 from functools import partial
 from time import perf_counter
 from typing import Any, TypeAlias, TypeGuard, TypeVar, cast
@@ -57,7 +56,6 @@ from sigwire.modules.agents.tool_run import RunRecorder, ToolRun
 from sigwire.modules.calling import called_steps
 from sigwire.modules.where import locate
 from sigwire.observe.callbacks import watched_call
-from sigwire.observe.reports import CallNode, add_entry
 from sigwire.observe.usage import record_tool_call
 
 __all__ = ["OnError", "ToolRun", "Toolbox", "ToolsLike", "as_tools"]
@@ -200,7 +198,7 @@ class _Calls:
         return _KnownRun(call, tool, lambda: _counted(make()), self._record)
 
     def known(self, done: ToolRun) -> _KnownRun:
-        return _KnownRun(done.call, self._box.tools.get(done.call.name), lambda: _kept(done), None)
+        return _KnownRun(done.call, self._box.tools.get(done.call.name), done.kept, None)
 
 
 def _tool_run(
@@ -238,7 +236,7 @@ class _KnownRun:
 
     def run(self) -> ToolRun:
         done = self._make()
-        add_entry(done.report)
+        done.add_report()
         return _recorded(done, self._record)
 
     async def arun(self) -> ToolRun:
@@ -265,28 +263,24 @@ class _ToolRunEffect:
         self._handler, self._bound, self.on_crash = handler, bound, tool.on_crash
 
     def run(self) -> ToolRun:
-        started, node = perf_counter(), None
+        started, call = perf_counter(), CurrentCall(self.call)
         try:
-            with CurrentCall(self.call):
-                node = CallNode("tool", self.call.name)
-                with node, watched_call("tool", self.tool, self._inputs) as end:
-                    value, done = self._run_blocking(started)
-                    end(value)
+            with call, watched_call("tool", self.tool, self._inputs) as end:
+                value, done = self._run_blocking(started)
+                end(value)
         except Exception as error:
             done = run(self._failed_run(error, perf_counter() - started))
-        return _recorded(_counted(_reported(done, node)), self._record)
+        return _recorded(_counted(done.with_report(call.node.report)), self._record)
 
     async def arun(self) -> ToolRun:
-        started, node = perf_counter(), None
+        started, call = perf_counter(), CurrentCall(self.call)
         try:
-            with CurrentCall(self.call):
-                node = CallNode("tool", self.call.name)
-                with node, watched_call("tool", self.tool, self._inputs) as end:
-                    value, done = await self._run_awaited(started)
-                    end(value)
+            with call, watched_call("tool", self.tool, self._inputs) as end:
+                value, done = await self._run_awaited(started)
+                end(value)
         except Exception as error:
             done = await arun(self._failed_run(error, perf_counter() - started))
-        return _recorded(_counted(_reported(done, node)), self._record)
+        return _recorded(_counted(done.with_report(call.node.report)), self._record)
 
     def fingerprint(self) -> JsonObject:
         return {"name": self.call.name, "arguments": self.call.arguments}
@@ -414,18 +408,8 @@ class _ToolRunEffect:
         return _tool_run(self._box, self.call, self.tool, message, seconds, True, (), exception, is_bug=is_bug)
 
 
-def _reported(done: ToolRun, node: CallNode | None) -> ToolRun:
-    return done if node is None or node.report is None else replace(done, report=node.report)
-
-
 def _counted(done: ToolRun) -> ToolRun:
     record_tool_call(done.call.name, is_error=done.result.is_error, warning=done.warning)
-    return done
-
-
-def _kept(done: ToolRun) -> ToolRun:
-    """Return a run of before the agent was resumed, which is counted. Its warning is of this run as well."""
-    add_entry(done.warning)
     return done
 
 
