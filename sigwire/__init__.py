@@ -67,6 +67,7 @@ _NAMES: dict[str, dict[str, str]] = {
     "Tools": {
         "sigwire.core.tools.calls": "ToolCall ToolCalls ToolResult WebSearch",
         "sigwire.core.tools.choice": "ToolChoice",
+        "sigwire.core.tools.injected": "Injected",
         "sigwire.core.tools.texts": "ToolText",
         "sigwire.core.tools.tool": "Tool",
         "sigwire.mcp.errors": "McpServerError",

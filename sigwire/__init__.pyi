@@ -35,6 +35,7 @@ from sigwire.modules.code.rlm import RLM
 # Tools
 from sigwire.core.tools.calls import ToolCall, ToolCalls, ToolResult, WebSearch
 from sigwire.core.tools.choice import ToolChoice
+from sigwire.core.tools.injected import Injected
 from sigwire.core.tools.texts import ToolText
 from sigwire.core.tools.tool import Tool
 from sigwire.mcp.errors import McpServerError
@@ -298,6 +299,7 @@ __all__ = [
     "HotPotF1",
     "Image",
     "InferRules",
+    "Injected",
     "InputError",
     "InputField",
     "JSONAdapter",

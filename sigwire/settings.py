@@ -11,12 +11,13 @@ copy them. For other thread pools, wrap the function in ``bind``.
 from __future__ import annotations
 
 import contextvars
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
 
-from sigwire.core.narrow import is_items
+from sigwire.core.narrow import is_items, is_mapping
+from sigwire.core.tools.hooks import find_injected_with
 from sigwire.errors import ConfigurationError, suggest
 from sigwire.lm.policy.cache.choice import read_settings_from
 from sigwire.lm.policy.money.opened import find_budget_with
@@ -35,8 +36,8 @@ SettingValue: TypeAlias = Any
 """The value of a setting; ``_CHECKS`` checks its type at run time."""
 
 
-def _key(default: object, meaning: str, check: str) -> Any:
-    return field(default=default, metadata={"meaning": meaning, "check": check})
+def _key(default: object, meaning: str, check: str, *, repr: bool = True) -> Any:
+    return field(default=default, metadata={"meaning": meaning, "check": check}, repr=repr)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,10 @@ class Settings:
     rollout_id: int | str | None = _key(None, "Calls share stored answers with calls of the same id only.", "sample")
     budget: Budget | None = _key(None, "A `Budget` for every call, around those of `with` blocks.", "budget")
     warn_on_type_mismatch: bool = _key(True, "Warn when an input does not fit its declared type.", "switch")
+    max_depth: int = _key(8, "How many calls of tools may be nested; a deeper call is not run.", "positive")
+    injected: Mapping[str, object] | None = _key(
+        None, "Values of `Injected` parameters of tools, by name; never shown.", "injected", repr=False
+    )
 
 
 def _none_or(method: str) -> Callable[[object], bool]:
@@ -83,6 +88,10 @@ _CHECKS: dict[str, tuple[Callable[[object], bool], str]] = {
     "switch": (lambda value: isinstance(value, bool), "True or False"),
     "count": (lambda value: _is_number(value, 0), "a number, 0 or more"),
     "positive": (lambda value: _is_number(value, 1), "a number above 0"),
+    "injected": (
+        lambda value: value is None or (is_mapping(value) and all(type(name) is str for name in value)),
+        'a dict of values by name such as {"user": user}',
+    ),
 }
 
 _KEYS = {entry.name: entry for entry in fields(Settings)}
@@ -95,7 +104,8 @@ def _check(values: dict[str, SettingValue]) -> dict[str, SettingValue]:
             raise ConfigurationError(f"There is no setting {name!r}. {suggest(name, _KEYS)}The settings are {known}.")
         fits, wanted = _CHECKS[_KEYS[name].metadata["check"]]
         if not fits(value):
-            raise ConfigurationError(f"The setting {name!r} takes {wanted}, not {value!r:.80}.")
+            shown = f"{value!r:.80}" if _KEYS[name].repr else f"a value of the type {type(value).__name__}"
+            raise ConfigurationError(f"The setting {name!r} takes {wanted}, not {shown}.")
     return values
 
 
@@ -220,7 +230,8 @@ class SettingsAccess:
         return {name: entry.metadata["meaning"] for name, entry in _KEYS.items()}
 
     def __repr__(self) -> str:
-        return f"settings({', '.join(f'{name}={getattr(current(), name)!r}' for name in _KEYS)})"
+        shown = [name for name in _KEYS if _KEYS[name].repr]
+        return f"settings({', '.join(f'{name}={getattr(current(), name)!r}' for name in shown)})"
 
 
 settings = SettingsAccess()
@@ -234,3 +245,4 @@ def _callbacks() -> Sequence[CallbackLike]:  # ``current()`` spared: each call a
 listen_to(_callbacks)
 read_settings_from(current)
 find_budget_with(lambda: current().budget)
+find_injected_with(lambda: current().injected)

@@ -1,9 +1,10 @@
-"""The boundary of the core: it imports, and its tests pass, without ``sigwire.dspy`` and without ``sigwire.testing``.
+"""The boundary of the core: it imports, and its tests pass, without ``sigwire.dspy`` and ``sigwire.testing``.
 
-python -m tests.boundaries                 both, each in a copy of the project without the part and the tests that need it
-python -m tests.boundaries dspy testing    the same; name one for that one
+python -m tests.boundaries            in a copy of the project without both parts and the tests that need one of them
+python -m tests.boundaries testing    in a copy without that part
 
-Prints a line for each step, and ends with exit code 1 at the first that fails.
+A copy without both shows what two copies show: what imports one of them fails. Prints a line for each step, and ends with exit
+code 1 at the first that fails.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 __all__ = ["PARTS", "copy_without", "files_that_need", "main"]
@@ -45,15 +46,11 @@ print(len(names), "modules and", len(sigwire.__all__), "names")
 """
 
 
-def main(parts: Iterable[str]) -> int:
-    """Check the boundary of each part; return the exit code."""
-    return max((_check(part) for part in parts), default=0)
-
-
-def _check(part: str) -> int:
+def main(parts: Sequence[str]) -> int:
+    """Check the boundary of the parts; return the exit code."""
     with tempfile.TemporaryDirectory() as folder:
         started = time.monotonic()
-        copy = copy_without(part, ROOT, Path(folder, "copy"))
+        copy = copy_without(parts, ROOT, Path(folder, "copy"))
         rooms = [f"tests/{name}" for name in ROOMS if (copy / "tests" / name).exists()]
         pytest = ["-m", "pytest", "-q", "-m", "not long", "-n", WORKERS, "-p", "no:cacheprovider", *rooms]
         for what, command in (("imports", ["-c", _IMPORT_ALL]), ("tests", pytest)):
@@ -62,19 +59,20 @@ def _check(part: str) -> int:
                 [sys.executable, *command], cwd=copy, env=environment, capture_output=True, text=True, check=False
             )
             last = (done.stdout.strip().splitlines() or [""])[-1]
-            print(f"without sigwire.{part}: {what}: {last} ({time.monotonic() - started:.0f} s)", flush=True)
+            names = " and ".join(f"sigwire.{part}" for part in parts)
+            print(f"without {names}: {what}: {last} ({time.monotonic() - started:.0f} s)", flush=True)
             if done.returncode:
                 print(done.stdout[-6000:], done.stderr[-3000:], sep="\n")
                 return 1
     return 0
 
 
-def copy_without(part: str, project: Path, target: Path) -> Path:
-    """Copy a project without a part of the package, its tests, and the tests that need the part; return the copy."""
+def copy_without(parts: Iterable[str], project: Path, target: Path) -> Path:
+    """Copy a project without parts of the package, their tests, and the tests that need a part; return the copy."""
     shutil.copytree(project, target, ignore=_LEFT_OUT)
-    for path in files_that_need(part, target):
+    for path in {path for part in parts for path in files_that_need(part, target)}:
         path.unlink()
-    for path in (target / "sigwire" / part, target / "tests" / part):
+    for path in (target / folder / part for part in parts for folder in ("sigwire", "tests")):
         shutil.rmtree(path, ignore_errors=True)
     return target
 

@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 # Machines that run tests are shared and slow at times: a deadline would test the machine. ``make test`` takes the profile
 # "short", the long suites of ``.ci/run`` the profile "long".
-for _name, _examples in (("short", 12), ("long", 100)):
+for _name, _examples in (("short", 6), ("long", 100)):
     settings.register_profile(
         _name, max_examples=_examples, deadline=None, suppress_health_check=[HealthCheck.too_slow]
     )
@@ -68,6 +68,15 @@ def pytest_collection_finish() -> None:
     """Exempt the collected tests from garbage collection: each ``gc.collect()`` of a test would scan all tests."""
     gc.freeze()
     gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, None, None]:
+    """After the last test of a file, collect its garbage and exempt what it has imported: tests call ``gc.collect()`` often."""
+    yield
+    if nextitem is None or nextitem.path != item.path:
+        gc.collect()
+        gc.freeze()
 
 
 @pytest.hookimpl(wrapper=True)

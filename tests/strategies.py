@@ -6,6 +6,7 @@ the package makes them: text, calls and reasoning of a choice agree with its par
 
 from __future__ import annotations
 
+from hypothesis import settings
 from hypothesis import strategies as st
 
 from sigwire.core import events as ev
@@ -20,6 +21,7 @@ from sigwire.core.tools.choice import ToolChoice
 
 __all__ = [
     "any_text",
+    "at_most",
     "capabilities",
     "choices",
     "events",
@@ -35,6 +37,12 @@ __all__ = [
     "tool_calls",
     "tool_results",
 ]
+
+
+def at_most(examples: int) -> settings:
+    """Bound the examples of an expensive property, below the number that the profile gives."""
+    return settings(max_examples=min(examples, settings().max_examples))
+
 
 any_text = st.text(st.characters(), max_size=20)
 """Any Python text, lone surrogates included."""

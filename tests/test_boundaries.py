@@ -19,6 +19,8 @@ FILES = {
     "tests/core/helper.py": "import sigwire.dspy.lm\n",
     "tests/core/test_helped.py": "from tests.core.helper import lm\n",
     "tests/dspy/test_dspy.py": "import sigwire.dspy\n",
+    "sigwire/testing/__init__.py": "",
+    "tests/core/test_fake.py": "import sigwire.testing\n",
     ".venv/large.py": "",
 }
 
@@ -35,11 +37,11 @@ def project(tmp_path: Path) -> Path:
 def test_tests_that_need_a_part_are_those_that_import_it_themselves_or_by_others(project: Path) -> None:
     needed = {path.name for path in files_that_need("dspy", project)}
     assert needed == {"test_door.py", "test_text.py", "helper.py", "test_helped.py", "test_dspy.py"}
-    assert files_that_need("testing", project) == set()
+    assert {path.name for path in files_that_need("testing", project)} == {"test_fake.py"}
 
 
 def test_copy_has_the_core_and_its_tests(project: Path, tmp_path: Path) -> None:
-    copy = copy_without("dspy", project, tmp_path / "copy")
+    copy = copy_without(["dspy", "testing"], project, tmp_path / "copy")
     found = {str(path.relative_to(copy)) for path in copy.rglob("*") if path.is_file()}
     assert found == {"sigwire/__init__.py", "sigwire/core.py", "tests/core/test_core.py"}
 
@@ -51,5 +53,5 @@ def test_import_upwards_is_a_failure(
     monkeypatch.setattr(boundaries, "ROOT", project)
     monkeypatch.setattr(boundaries, "WORKERS", "0")
     (project / "sigwire" / "core.py").write_text(text, encoding="utf-8")
-    assert boundaries.main(["dspy"]) == code
+    assert boundaries.main(["dspy", "testing"]) == code
     assert ("No module named 'sigwire.dspy'" in capsys.readouterr().out) == bool(code)

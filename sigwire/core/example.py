@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sigwire.core.json import JsonObject
     from sigwire.core.response import Attempt, Choice, Repair, Response
 
-__all__ = ["Completions", "Example", "Prediction", "outputs_of"]
+__all__ = ["Completions", "Example", "Prediction", "outputs_of", "sent_outputs"]
 
 _T = TypeVar("_T")
 
@@ -332,6 +332,23 @@ class Completions(HasCard):
 
     def __len__(self) -> int:
         return len(self.rows)
+
+
+def sent_outputs(prediction: Prediction) -> object:
+    """Return a prediction as the value of a tool: the declared outputs, of a single one its value.
+
+    Outputs that a module added (``reasoning``) and facts about a run (``steps``) are left out. All fields if the prediction
+    has no signature.
+
+    >>> sent_outputs(Prediction(label="spam", score=0.5))
+    {'label': 'spam', 'score': 0.5}
+    """
+    declared = prediction._meta.signature  # pyright: ignore[reportPrivateUsage]
+    if declared is None:
+        return dict(prediction.items())
+    names = [spec.name for spec in declared.spec.sent_outputs]
+    found = {name: prediction.__dict__[name] for name in names if name in prediction.__dict__}
+    return found[names[0]] if len(names) == 1 and found else found
 
 
 def outputs_of(prediction: object) -> JsonObject:

@@ -29,6 +29,7 @@ from sigwire.interpreters.subprocess_interpreter import SubprocessInterpreter
 # Tools
 from sigwire.core.tools.calls import ToolCall, ToolResult, WebSearch
 from sigwire.core.tools.choice import ToolChoice
+from sigwire.core.tools.injected import Injected
 from sigwire.core.tools.texts import ToolText
 from sigwire.dspy.tools import Tool, ToolCalls
 from sigwire.mcp.errors import McpServerError
@@ -366,6 +367,7 @@ __all__ = [
     "HotPotF1",
     "Image",
     "InferRules",
+    "Injected",
     "InputError",
     "InputField",
     "JSONAdapter",

@@ -230,7 +230,7 @@ class DspySettings(SettingsAccess):
         state = {
             name: _encode(name, value)
             for name, value in self.copy().items()
-            if name not in exclude_keys and value != _DEFAULTS[name] and name != "trace"
+            if name not in exclude_keys and value != _DEFAULTS[name] and name not in ("trace", "injected")
         }
         write_whole(path, json.dumps(state, indent=2))
 

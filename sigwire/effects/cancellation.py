@@ -18,14 +18,15 @@ if TYPE_CHECKING:
     import asyncio
 
 __all__ = [
-    "CANCEL_GRACE_SECONDS", "CancelScope", "CoroutineOf", "StreamCancelled", "current_scope", "merge_partial",
-    "on_cancel", "run_cancellable", "set_scope",
+    "CANCEL_GRACE_SECONDS", "INTERRUPT_GRACE_SECONDS", "CancelScope", "CoroutineOf", "StreamCancelled", "current_scope",
+    "merge_partial", "on_cancel", "run_cancellable", "set_scope",
 ]  # fmt: skip
 
 T = TypeVar("T")
 CoroutineOf: TypeAlias = Coroutine[Any, Any, T]
 
 CANCEL_GRACE_SECONDS = 1.0  # seconds: a cancelling caller waits this long for woken threads to release their resources
+INTERRUPT_GRACE_SECONDS = 10.0  # seconds: after a first interrupt, rows in flight may end
 
 
 class StreamCancelled(BaseException):

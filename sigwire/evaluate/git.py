@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 from sigwire.core.json import JsonObject
 from sigwire.evaluate.fingerprint.reading import is_users_file
@@ -32,9 +31,14 @@ def git_state() -> JsonObject | None:
 
 def _untracked() -> Sequence[str]:
     """Return the files of loaded modules that are in the repository and not tracked."""
-    here = Path.cwd()
+    # Compared as text: a program has thousands of modules.
+    here = os.path.normcase(os.path.join(os.getcwd(), ""))
     files = {getattr(module, "__file__", None) for module in list(sys.modules.values())}
-    own = [each for each in files if isinstance(each, str) and is_users_file(each) and Path(each).is_relative_to(here)]
+    own = [
+        each
+        for each in files
+        if isinstance(each, str) and os.path.normcase(each).startswith(here) and is_users_file(each)
+    ]
     return _answer_of(("git", "ls-files", "--others", "--", *sorted(own))) if own else ()
 
 

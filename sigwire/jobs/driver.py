@@ -9,8 +9,9 @@ becomes a failure of the worker.
 
 from __future__ import annotations
 
+import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -23,7 +24,7 @@ from sigwire.core.json import JsonObject
 from sigwire.effects.loops import to_thread
 from sigwire.effects.steps import FunctionEffect, Steps
 from sigwire.jobs.errors import JobRefused
-from sigwire.jobs.journal import BlockState, RowKey, digest_of, key_of, read_block, remove_block, size_of
+from sigwire.jobs.journal import BlockState, RowKey, digest_of, key_of, read_block, remove_block, size_of, stop_block
 from sigwire.jobs.submissions import Chunk, EndedChunk, Submissions
 
 __all__ = ["Driver", "DriverStatus", "RecordSink", "chunk_size", "chunks_of"]
@@ -125,6 +126,27 @@ class Driver:
             self._close_blocks()
         if self.status == "refused":
             raise JobRefused(self.detail)
+
+    def let_end(self, seconds: float, note: Callable[[int], object]) -> Steps[None]:
+        """After an interrupt of ``steps``: let no row start, wait for those in flight, and keep what is finished.
+
+        ``note`` gets the number of rows that have begun and have no record. Blocks for ``seconds`` at most; the rest is in the
+        journals, as after a killed driver.
+        """
+        submissions, ends = self._submissions, time.monotonic() + seconds
+        try:
+            for block in self._open:
+                stop_block(self._journal / block)
+            states = [read_block(self._journal / block) for block in self._open]
+            if rows := sum(len(state.started - state.done.keys()) for state in states):
+                note(rows)
+            while submissions.out and (left := ends - time.monotonic()) > 0:
+                ended = submissions.next_ended(left)
+                if ended is not None and ended.answer is not None:
+                    yield from self._keep(ended.chunk, cast("list[JsonObject]", ended.answer["records"]))
+        finally:
+            yield from self._salvage()
+            self._close_blocks()
 
     def _is_written(self) -> bool:
         """Return True if a worker wrote to the journal since the last call: a slow rate may hold a chunk for long."""

@@ -7,6 +7,7 @@ A block is a folder with one file for each attempt, ``<host>-<pid>-<ns>.jsonl``;
 
 The process of an attempt holds the lock of its file. A start without its end in a file without a holder is a lost row. A full
 disk and a killed process leave whole lines. Files are 0600 in folders of 0700: they hold users' data.
+The file ``stopped`` of a block says that no row of it may start: the driver was interrupted.
 """
 
 from __future__ import annotations
@@ -36,10 +37,12 @@ __all__ = [
     "read_blocks",
     "remove_block",
     "size_of",
+    "stop_block",
 ]
 
 RowKey: TypeAlias = tuple[str, int]
 """The id of a row, and its repeat."""
+_STOPPED = "stopped"
 
 
 def key_of(row: JsonObject) -> RowKey:
@@ -109,6 +112,12 @@ def _key(value: JsonValue) -> RowKey:
     return str(name), cast(int, repeat)
 
 
+def stop_block(block: Path) -> None:
+    """Let no more rows of a block start, in any worker that sees its folder."""
+    block.mkdir(mode=0o700, parents=True, exist_ok=True)
+    (block / _STOPPED).touch(mode=0o600)
+
+
 def remove_block(block: Path) -> None:
     """Remove a block whose records are on disk."""
     shutil.rmtree(block, ignore_errors=True)
@@ -118,12 +127,16 @@ class RowAttempt:
     """The file of one attempt at a chunk. Without a block nothing is written."""
 
     def __init__(self, block: Path | None) -> None:
-        self._file: LineFile | None = None
+        self._block, self._file = block, cast("LineFile | None", None)
         if block is not None:
             block.mkdir(mode=0o700, parents=True, exist_ok=True)
             name = f"{socket.gethostname()}-{os.getpid()}-{time.time_ns()}.jsonl"
             # Unsynced: a worker is killed more often than its machine, and runs its rows again if the lines are lost.
             self._file = LineFile(block / name, mode=0o600, sync_seconds=None)
+
+    def is_stopped(self) -> bool:
+        """Return True if the driver wants no row to start."""
+        return self._block is not None and (self._block / _STOPPED).exists()
 
     def start(self, row: JsonObject) -> None:
         """Write that a row begins."""

@@ -1,12 +1,20 @@
-"""``DriverWatch``: the end of a worker process whose driver was killed, since a process pool leaves its workers behind."""
+"""``DriverWatch``: a worker process of a pool, whose driver may be killed or interrupted.
+
+A process pool leaves its workers behind when the driver is killed. Ctrl-C in a terminal reaches driver and workers: the driver
+lets the rows in flight end, so a worker ignores the first interrupt of a chunk, and raises it when their seconds are over.
+"""
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
+from _thread import interrupt_main
 from collections.abc import Callable
 from typing import Self
+
+from sigwire.effects.cancellation import INTERRUPT_GRACE_SECONDS
 
 __all__ = ["DriverWatch"]
 
@@ -20,7 +28,7 @@ class DriverWatch:
 
     def __init__(self) -> None:
         self._ended = threading.Condition()
-        self._chunks = 0
+        self._chunks = self._number = self._interrupted = 0
         self._is_started = self.is_orphan = False
 
     def start(self, driver: object) -> None:
@@ -30,7 +38,27 @@ class DriverWatch:
             if self._is_started or parent is None or parent.pid != driver:
                 return
             self._is_started = True
+        if (
+            threading.current_thread() is threading.main_thread()
+            and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        ):
+            signal.signal(signal.SIGINT, self._interrupt)
         threading.Thread(target=self._wait, args=(parent.join,), name="sigwire-driver-watch", daemon=True).start()
+
+    def _interrupt(self, *_: object) -> None:
+        """Take an interrupt, in the main thread, which runs one chunk at a time. The first one of a chunk is ignored."""
+        number = self._number
+        if self._interrupted == number:
+            raise KeyboardInterrupt
+        self._interrupted = number
+
+        def interrupt_again() -> None:
+            if self._chunks and self._number == number:
+                interrupt_main()
+
+        timer = threading.Timer(INTERRUPT_GRACE_SECONDS, interrupt_again)
+        timer.daemon = True
+        timer.start()
 
     def _wait(self, join: Callable[[], None]) -> None:
         join()
@@ -42,6 +70,7 @@ class DriverWatch:
     def __enter__(self) -> Self:
         with self._ended:
             self._chunks += 1
+            self._number += 1
         return self
 
     def __exit__(self, *error: object) -> None:

@@ -87,11 +87,14 @@ class Submissions:
         """Return False if the executor is broken and none can be made."""
         return self._make is not None or not self._is_broken
 
-    def next_ended(self) -> EndedChunk | None:
-        """Return the next chunk that ends, blocking; ``None`` if none ends for ``stall`` seconds, or the wait is cancelled."""
+    def next_ended(self, seconds: float | None = None) -> EndedChunk | None:
+        """Return the next chunk that ends, blocking; ``None`` if the wait is cancelled, or none ends for ``seconds``.
+
+        Without ``seconds``, those of ``stall``.
+        """
         with on_cancel(lambda: self._ended.put(None)):
             try:
-                future = self._ended.get(timeout=self._stall)
+                future = self._ended.get(timeout=self._stall if seconds is None else seconds)
             except Empty:
                 return None
         if future is None:

@@ -130,7 +130,7 @@ class _Worker:
 
     async def _one(self, row: JsonObject, attempt: RowAttempt, records: list[JsonObject], answer: JsonObject) -> None:
         async with _slots(self._concurrency):
-            if "refused" in answer or _watch.is_orphan:
+            if "refused" in answer or _watch.is_orphan or attempt.is_stopped():
                 return
             attempt.start(row)
             try:

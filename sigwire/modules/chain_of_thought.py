@@ -13,7 +13,7 @@ from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules.answer import meta_of
 from sigwire.modules.ask import check_config
 from sigwire.modules.predict import P, Predict, PredictorCalls, PredictorClasses, S, signature_of
-from sigwire.signatures.declarations import OutputField
+from sigwire.signatures.declarations import OutputField, added_output
 from sigwire.signatures.signature import Signature, SignatureClass, SignatureMeta
 from sigwire.signatures.types import Reasoning
 
@@ -93,6 +93,6 @@ def _with_reasoning(signature: SignatureMeta, field: object, kind: object) -> Si
     outputs = [spec.name for spec in signature.spec.outputs]
     if field is None and "reasoning" in outputs:
         return signature
-    described = field or OutputField(desc="Think step by step before you answer.")
+    described = added_output(field or OutputField(desc="Think step by step before you answer."))
     # Keep the instructions: derived ones would name the field, which thinking models may not see.
     return signature.prepend("reasoning", described, kind).with_instructions(signature.instructions)

@@ -7,12 +7,13 @@ not fit its type is a warning and is sent as it is: programs rely on nearly fitt
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple, cast
+from itertools import repeat
+from typing import NamedTuple, cast
 
 from sigwire.core.messages import Message
 from sigwire.core.record import FieldValues
-from sigwire.core.tools.calls import ToolCalls
-from sigwire.core.tools.tool import Tool, are_same_tools
+from sigwire.core.tools.calls import ToolCalls, WebSearch
+from sigwire.core.tools.tool import Tool, are_same_tools, as_tool
 from sigwire.errors import InputError, warn_user
 from sigwire.signatures.annotations import describe_type
 from sigwire.signatures.fields import FieldSpec, SignatureSpec
@@ -93,6 +94,8 @@ class InputReader:
         """Return tools in their given form, functions as ``Tool``. Equal tools return the same object: plans use identity."""
         if isinstance(value, Tool) or value is None:
             return value
+        if isinstance(value, WebSearch):
+            return as_tool(value)
         if issubclass(type(value), Mapping):
             value = cast(FieldValues, value)
             names = tuple(value)
@@ -105,7 +108,7 @@ class InputReader:
         for known in self._known_tools:
             if names == known.names and are_same_tools(given, known.given):
                 return known.tools
-        tools = tuple(map(_as_named_tool, given, names)) if names else tuple(map(_as_tool, given))
+        tools = tuple(map(_as_tool, given, names or repeat(None)))
         self._known_tools = (_KnownTools(given, names, tools), *self._known_tools[: _MOST_KNOWN - 1])
         return tools
 
@@ -164,16 +167,12 @@ class _KnownTools(NamedTuple):
     tools: tuple[Tool, ...]
 
 
-def _as_named_tool(tool: Any, name: str) -> Tool:
-    return tool if isinstance(tool, Tool) else Tool(tool, name=name)
-
-
-def _as_tool(function: object) -> Tool:
-    if isinstance(function, Tool):
-        return function
-    if not callable(function):
-        raise InputError(f"Tools are Tool objects or functions, not {type(function).__name__}. Write Tool(function).")
-    return Tool(function)
+def _as_tool(given: object, key: str | None) -> Tool:
+    if isinstance(given, Tool):
+        return given  # of any name: the key is the caller's
+    if not (callable(given) or isinstance(given, WebSearch)):
+        raise InputError(f"Tools are Tool objects or functions, not {type(given).__name__}. Write Tool(function).")
+    return as_tool(given, None if isinstance(given, WebSearch) else key)
 
 
 class UsedCallIds(Iterable[str]):

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TextIO, TypeVar,
 
 from sigwire.core.json import JsonObject
 from sigwire.core.record import FieldValues
+from sigwire.core.tools.injected import Injection, injected_parameters, values_of
 from sigwire.effects.loops import block_on, to_thread
 from sigwire.effects.performing import current_frame
 from sigwire.effects.steps import Steps, arun, run
@@ -83,6 +84,7 @@ class Module(ChecksKeywords, Walkable, HasCard):
     _entries: ClassVar[frozenset[str]] = frozenset()
     _is_program: ClassVar[bool] = True  # False: it holds no module, and its path in itself is "self"
     _collects: ClassVar[bool] = True  # False: its calls have no report of their own beside that of the module they call
+    _hooks: ClassVar[Sequence[str]] = ("tool_source",)
     fixed_methods: ClassVar[Mapping[str, str]] = {
         **dict.fromkeys(("__call__", "acall", "stream", "astream", "call_steps"), "define forward and aforward"),
         "deepcopy": "define __deepcopy__",
@@ -245,6 +247,23 @@ class Module(ChecksKeywords, Walkable, HasCard):
             return dict(inspect.signature(entry).bind(*args, **kwargs).arguments)
         except TypeError:  # the call itself raises a better error
             return {"args": args, **kwargs}
+
+    def tool_source(self) -> object:
+        """Return what describes this module as a tool (``Tool(module)``): ``forward``, a signature, or ``None``.
+
+        ``forward`` (or ``aforward``) if the class defines it; else the signature of the module, or that of the one program
+        inside it. A subclass may override it.
+
+        >>> from sigwire.modules.predict import Predict
+        >>> Predict("question -> answer").tool_source().spec.outputs[0].name
+        'answer'
+        """
+        if entries := self._entries - {"steps"}:
+            return getattr(self, "forward" if entries - {"aforward"} else "aforward")
+        if hasattr(own := getattr(self, "signature", None), "spec"):
+            return own
+        inside = [part for _, part in parts_of(self) if isinstance(part, Module)]
+        return inside[0].tool_source() if len(inside) == 1 else None
 
     def named_parameters(self) -> list[tuple[str, Parameter]]:
         """Return every parameter with its name: ``a``, ``a.b``, ``xs[0]``, ``d['k']``; a shared one once, by its first name.
@@ -551,7 +570,16 @@ class _ForwardEffect:
         return await self._call(self._awaited_entry())
 
     def _call(self, entry: str) -> Any:
-        return getattr(self._module, entry)(*self._args, **self._kwargs)
+        forward = getattr(self._module, entry)
+        if injected := injected_parameters(forward):
+            return forward(*self._args, **self._with_injected(forward, injected))
+        return forward(*self._args, **self._kwargs)
+
+    def _with_injected(self, forward: Callable[..., Any], injected: Mapping[str, Injection]) -> Mapping[str, Any]:
+        """Return the keywords of the call with the injected parameters that it does not give."""
+        given = inspect.signature(forward).bind_partial(*self._args, **self._kwargs).arguments
+        missing = [each for name, each in injected.items() if name not in given]
+        return {**self._kwargs, **values_of(missing, type(self._module).__name__, "calling it")}
 
     def _awaited_entry(self) -> str:
         if not self._entries:

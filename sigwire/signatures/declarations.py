@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
 __all__ = [
-    "UNSET", "InputField", "OutputField", "Unset", "declare", "direction_of", "extra_of",
+    "ADDED_KEY", "UNSET", "InputField", "OutputField", "Unset", "added_output", "declare", "direction_of", "extra_of",
     "redeclare",
 ]  # fmt: skip
 
@@ -79,6 +79,19 @@ def OutputField(  # noqa: N802
     Constraints are shown to the model *and* enforced on its answer. A default is used if the answer lacks the field.
     """
     return declare("output", desc=desc, default=default, default_factory=default_factory, **constraints)
+
+
+ADDED_KEY = "added"
+"""The key in ``json_schema_extra`` of an output that a module added to a signature."""
+
+
+def added_output(declared: Any) -> Any:
+    """Return the declaration of an output, marked as added by a module; another value unchanged.
+
+    >>> added_output(OutputField(desc="Think.")).json_schema_extra["added"]
+    True
+    """
+    return redeclare(declared, {"json_schema_extra": {ADDED_KEY: True}}) if direction_of(declared) else declared
 
 
 _IGNORED_OPTIONS = ("prefix", "format", "parser")

@@ -19,7 +19,7 @@ from sigwire.core.record import FieldValue, FieldValues, to_plain
 from sigwire.core.typed_dict import TypeExpression
 from sigwire.errors import FieldDefinitionError, SignatureError
 from sigwire.signatures.annotations import allows_none
-from sigwire.signatures.declarations import UNSET, Unset, declare, direction_of, extra_of, redeclare
+from sigwire.signatures.declarations import ADDED_KEY, UNSET, Unset, declare, direction_of, extra_of, redeclare
 from sigwire.signatures.json_form import JsonForm
 from sigwire.signatures.roles import Direction, Role, role_of, validated_as
 
@@ -86,17 +86,29 @@ class FieldSpec:
             object.__setattr__(self, "_adapter", adapter)
         return adapter
 
-    def _build_adapter(self) -> TypeAdapter[Any]:
-        from pydantic import Field, TypeAdapter
-        from pydantic.errors import PydanticUserError
-
+    @property
+    def value_type(self) -> TypeExpression:
+        """The type of values with its constraints, as pydantic validates it."""
         metadata = self.metadata
-        if self.info.discriminator is not None:
-            metadata = (*metadata, Field(discriminator=self.info.discriminator))
+        if self._info is not None and self._info.discriminator is not None:
+            from pydantic import Field
+
+            metadata = (*metadata, Field(discriminator=self._info.discriminator))
         target = validated_as(self.annotation, self.role)
         annotated: TypeExpression = Annotated
+        return annotated[(target, *metadata)] if metadata else target
+
+    @property
+    def is_added(self) -> bool:
+        """Whether a module added the output to the signature of its user, as ``ChainOfThought`` adds ``reasoning``."""
+        return self._info is not None and ADDED_KEY in extra_of(self._info)
+
+    def _build_adapter(self) -> TypeAdapter[Any]:
+        from pydantic import TypeAdapter
+        from pydantic.errors import PydanticUserError
+
         try:
-            return TypeAdapter(annotated[(target, *metadata)] if metadata else target)
+            return TypeAdapter(self.value_type)
         except (PydanticUserError, TypeError) as error:
             raise FieldDefinitionError(
                 f"Field {self.name!r}: values of {self.annotation!r} cannot be validated: {error}. "
@@ -302,6 +314,11 @@ class SignatureSpec:
 
     def _first_with_role(self, role: Role) -> FieldSpec | None:
         return next((spec for spec in self.fields if spec.role == role), None)
+
+    @property
+    def sent_outputs(self) -> tuple[FieldSpec, ...]:
+        """The outputs that a tool sends of a result: all but those that a module added."""
+        return tuple(spec for spec in self.outputs if not spec.is_added)
 
     def field(self, name: str) -> FieldSpec:
         """Return the field of that name. Raises ``KeyError`` with the names of all fields."""

@@ -8,8 +8,10 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import threading
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import jsonschema
@@ -71,7 +73,7 @@ def run_git(folder: Path, *arguments: str) -> str:
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
-def test_header_has_the_commit_and_whether_tracked_files_differ(
+def test_header_has_the_commit_and_whether_tracked_files_or_loaded_modules_differ(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -93,6 +95,14 @@ def test_header_has_the_commit_and_whether_tracked_files_differ(
     run_git(tmp_path, "commit", "-q", "-m", "first")
     commit = run_git(tmp_path, "rev-parse", "HEAD")
     assert header()["git"] == {"commit": commit, "dirty": False}
+    with monkeypatch.context() as loaded:
+        for place, is_dirty in ((tmp_path.with_name(f"{tmp_path.name}_beside"), False), (tmp_path, True)):
+            place.mkdir(exist_ok=True)
+            module = ModuleType(f"helper of {place.name}")
+            module.__file__ = str(place / "helper.py")
+            Path(module.__file__).write_text("")
+            loaded.setitem(sys.modules, module.__name__, module)
+            assert header()["git"] == {"commit": commit, "dirty": is_dirty}  # no tracked file of the repository
     source.write_text("2")
     assert header()["git"] == {"commit": commit, "dirty": True}
     monkeypatch.setenv("PATH", str(tmp_path))

@@ -13,7 +13,7 @@ from time import sleep
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sigwire.core.json import JsonValue
@@ -27,6 +27,7 @@ from sigwire.interpreters.host_calls import EndCode, HostCallError
 from sigwire.interpreters.interpreter import CodeSession, HostNames, Interpreter
 from sigwire.interpreters.monty import MontyInterpreter
 from sigwire.interpreters.subprocess_interpreter import SubprocessInterpreter
+from tests.strategies import at_most
 
 KINDS = {"monty": MontyInterpreter, "cpython": SubprocessInterpreter}
 if os.name != "posix":
@@ -315,7 +316,7 @@ def one_session(interpreter: Interpreter) -> Iterator[CodeSession]:
 
 
 @pytest.mark.long
-@settings(max_examples=60, deadline=None)
+@at_most(60)
 @given(value=JSON_VALUES)
 def test_json_value_passes_through_code_and_host_unchanged(one_session: CodeSession, value: JsonValue) -> None:
     def echo(given: JsonValue) -> Steps[JsonValue]:

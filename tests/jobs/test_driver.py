@@ -7,8 +7,10 @@ from concurrent.futures import BrokenExecutor, Executor, Future
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from sigwire.core.json import JsonObject
-from sigwire.effects.steps import Steps
+from sigwire.effects.steps import Steps, run
 from sigwire.evaluate.rows.map_rows import map_rows
 from sigwire.jobs.driver import Driver, chunks_of
 from sigwire.jobs.journal import RowAttempt
@@ -92,6 +94,16 @@ class Hands(Executor):
     def cancel(self, rows: str) -> None:
         self._futures.pop(rows).cancel()
         self.go_on()
+
+    def interrupt(self, ended: dict[str, str]) -> None:
+        """Interrupt the driver; then chunks end with the records of these rows, and the others run on."""
+        for future in self._futures.values():
+            future.set_running_or_notify_cancel()
+        with pytest.raises(KeyboardInterrupt):
+            self._steps.throw(KeyboardInterrupt)
+        for rows, done in ended.items():
+            records = [{"id": name, "repeat": 1} for name in done]
+            self._futures.pop(rows).set_result(json.dumps({"records": records}))
 
     def go_on(self) -> None:
         """Give the driver the chunk that ended; ``None`` if there is none."""
@@ -246,3 +258,26 @@ def test_pool_without_chunks_that_are_out_is_waited_for() -> None:
     assert pool.waits == []
     submissions.close()
     assert pool.waits == [True]
+
+
+def test_interrupted_driver_stops_the_rows_of_its_chunks_and_keeps_what_ends(tmp_path: Path) -> None:
+    hands, noted = Hands(tmp_path, "abcdef", size=2, in_flight=2), list[int]()
+    hands.write("ab", started="ab", done="a")
+    hands.interrupt({"cd": "cd"})
+    run(hands.driver.let_end(0.01, noted.append))
+    assert (hands.rows, hands.sink.kept, noted) == (["ab", "cd"], ["c", "d", "a"], [1])
+    attempts = [RowAttempt(hands.journal / chunk["block"]) for chunk in hands.sent]
+    assert [attempt.is_stopped() for attempt in attempts] == [True, False]  # no row of the second one is missing
+
+
+def test_driver_that_is_interrupted_twice_keeps_what_the_journals_have(tmp_path: Path) -> None:
+    hands = Hands(tmp_path, "ab", size=2, in_flight=1)
+    hands.write("ab", started="ab", done="a")
+    hands.interrupt({})
+
+    def interrupted_again(rows: int) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(hands.driver.let_end(10, interrupted_again))
+    assert hands.sink.kept == ["a"]

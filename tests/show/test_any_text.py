@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sigwire.show.card import Card
@@ -12,6 +12,7 @@ from sigwire.show.lines import CallLine, CardTag, ValueLine
 from sigwire.show.text import text_card
 from sigwire.show.values import short_repr
 from tests.show.test_gallery import ELEMENTS, NOT_PRINTED, Page
+from tests.strategies import at_most
 
 TEXTS = st.text(st.characters(), max_size=300) | st.text("<>&'\"/= abc\x1b\u202e\ud800日\u0301\n\t[]", max_size=300)
 """``characters()`` includes controls; lone surrogates are in the second alphabet."""
@@ -23,7 +24,7 @@ def card_of(text: str) -> Card:
     return Card(text, text, [(text, [text])], [[text, text], [text, "x"]], [part, part], tags=[CardTag(text)])
 
 
-@settings(max_examples=40, deadline=None)
+@at_most(40)
 @given(TEXTS)
 def test_html_of_any_text_has_only_the_elements_of_a_card(text: str) -> None:
     page = Page(html_card(card_of(text)))
@@ -31,7 +32,7 @@ def test_html_of_any_text_has_only_the_elements_of_a_card(text: str) -> None:
     assert {name for name, _ in page.attributes} <= {"class", "open"}
 
 
-@settings(max_examples=40, deadline=None)
+@at_most(40)
 @given(TEXTS, st.integers(40, 100))
 def test_lines_of_any_text_fit_their_width(text: str, width: int) -> None:
     shown = text_card(card_of(text), width)
@@ -39,7 +40,7 @@ def test_lines_of_any_text_fit_their_width(text: str, width: int) -> None:
     assert not NOT_PRINTED.search(shown)
 
 
-@settings(max_examples=60, deadline=None)
+@at_most(60)
 @given(TEXTS, st.integers(2, 90))
 def test_short_forms_of_any_text_are_one_visible_line(text: str, most: int) -> None:
     for shown in (inline(text, most), short_repr(text, most), short_repr({text: [text]}, most)):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import assert_type
 
+from sigwire import RLM, ChainOfThought, CodeAct, Predict, ReAct, Toolbox, WebSearch
 from sigwire.core.tools.tool import Tool
 
 SCHEMA = {  # no annotation: checkers see a dict of texts, dicts and lists, and must take it as it stands
@@ -16,3 +18,16 @@ SCHEMA = {  # no annotation: checkers see a dict of texts, dicts and lists, and 
 assert_type(Tool.from_schema("find", "Find.", SCHEMA), Tool)
 assert_type(Tool(name="find", description="Find.", parameters=SCHEMA), Tool)
 Tool.from_schema("find", "Find.", [1])  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
+
+expert = Predict("question -> answer")
+agent = ReAct("question -> answer", tools=[expert, ChainOfThought("question -> answer"), WebSearch(), len])
+ReAct("question -> answer", tools=[expert, agent])
+ReAct("question -> answer", tools={"ask": expert, "search": agent})
+ReAct("question -> answer", tools={"terse": partial(expert, style="terse")})
+ReAct("question -> answer", tools=[expert, partial(expert, style="terse"), Tool(agent)])
+CodeAct("question -> answer", tools=[expert, agent])
+RLM("question -> answer", tools=[expert, agent])
+Toolbox([expert, agent])
+assert_type(Tool(expert, timeout=3.0), Tool)
+assert_type(Tool(agent, name="ask"), Tool)
+ReAct("question -> answer", tools=[3])  # type: ignore[list-item]  # pyright: ignore[reportArgumentType]

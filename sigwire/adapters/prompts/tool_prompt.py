@@ -17,8 +17,9 @@ from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.narrow import is_mapping
 from sigwire.core.request import MemoTuple
+from sigwire.core.tools.calls import WebSearch
 from sigwire.core.tools.choice import ToolChoice
-from sigwire.core.tools.tool import Tool, are_same_tools
+from sigwire.core.tools.tool import Tool, are_same_tools, as_tool
 from sigwire.errors import InputError
 
 if TYPE_CHECKING:
@@ -71,12 +72,18 @@ class ToolPromptWriter:
         for prompt in self._prompts:  # fast path: the tuple of an earlier call
             if value is prompt.given:
                 return prompt
-        several = value.values() if is_mapping(value) else (value,) if callable(value) else value
+        several = (
+            value.values()
+            if is_mapping(value)
+            else (value,)
+            if callable(value) or isinstance(value, WebSearch)
+            else value
+        )
         given = tuple(cast("Iterable[_ToolLike]", several))
         for prompt in self._prompts:
             if are_same_tools(given, prompt.given):
                 return prompt
-        prompt = self._write(given, tuple(tool if isinstance(tool, Tool) else Tool(tool) for tool in given))
+        prompt = self._write(given, tuple(map(as_tool, given)))
         self._prompts = (prompt, *self._prompts[: _MAX_PROMPTS - 1])
         return prompt
 
@@ -107,7 +114,9 @@ class ToolPromptWriter:
         if len(by_name) < len(tools):
             names = [tool.name for tool in tools]
             twice = min(name for name in names if names.count(name) > 1)
-            raise InputError(f"Two tools are called {twice!r}. Give one of them another name: Tool(f, name=...).")
+            raise InputError(
+                f"Two tools are called {twice!r}. Name them: {{'one': f, 'other': g}}, or Tool(f, name=...)."
+            )
         specs = tuple(tool.spec for tool in tools)
         catalog = self._write_catalog(tools) if tools else None
         native = MemoTuple(specs) if self._tools_mode == "native" else ()

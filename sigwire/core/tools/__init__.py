@@ -7,7 +7,8 @@ choice      the ``tool_choice`` that callers give           texts          ToolT
 specs       tools given as dicts                            names          names that a wire accepts, and back
 mcp         tools of an MCP server                          langchain      tools of LangChain
 hooks       the hook around calls of tools                  foreign_media  media in results of MCP and LangChain
-properties  the schemas of a function's parameters
+properties  the schemas of a function's parameters      module_tool    a module as a tool
+injected    parameters that the program sets
 """
 
 from __future__ import annotations

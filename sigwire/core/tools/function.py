@@ -19,14 +19,15 @@ from __future__ import annotations
 import json
 import types
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from inspect import Parameter
-from typing import Annotated, Any, NamedTuple, Protocol, TypeAlias, cast
+from typing import Annotated, Any, NamedTuple, Protocol, Self, TypeAlias, cast
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.record import FieldValues
 from sigwire.core.schema import inline_refs, schema_of, untitled_generator
 from sigwire.core.tools.docstring import ParsedDocstring, read_docstring
+from sigwire.core.tools.injected import Injection, injection_of
 from sigwire.core.tools.inspection import (
     UserFunction,
     bound_parameters,
@@ -92,8 +93,8 @@ _BY_POSITION = (Parameter.POSITIONAL_ONLY, Parameter.VAR_POSITIONAL)
 class FunctionArguments:
     """The arguments of a function: ``text`` is its docstring, ``schema`` is for the model, ``bind`` for the call.
 
-    ``types`` and ``descriptions`` override hints and docstring. Raises ``ToolDefinitionError`` with the parameter that has
-    no JSON Schema.
+    ``types`` and ``descriptions`` override hints and docstring, ``name`` and ``text`` its name and docstring. Raises
+    ``ToolDefinitionError`` with the parameter that has no JSON Schema.
 
     >>> def area(width: float, height: float = 1.0) -> float:
     ...     return width * height
@@ -111,17 +112,42 @@ class FunctionArguments:
         "_schema",
         "_starred",
         "_validate",
+        "injected",
         "text",
     )
 
     def __init__(
-        self, function: UserFunction, types: Types | None = None, descriptions: Mapping[str, str] | None = None
+        self,
+        function: UserFunction,
+        types: Types | None = None,
+        descriptions: Mapping[str, str] | None = None,
+        *,
+        name: str | None = None,
+        text: ParsedDocstring | None = None,
     ) -> None:
-        self._name = function_name(function)
-        self.text: ParsedDocstring = read_docstring(function_docstring(function))
-        read = list(
-            _read_parameters(function, self._name, types or {}, {**self.text.parameters, **(descriptions or {})})
-        )
+        name = name or function_name(function)
+        text = text or read_docstring(function_docstring(function))
+        described = {**text.parameters, **(descriptions or {})}
+        injected: list[Injection] = []
+        self._keep(name, text, list(_read_parameters(function, name, types or {}, described, injected)), injected)
+        self._check_names(types or {}, descriptions or {})
+
+    @classmethod
+    def of_parameters(cls, name: str, text: ParsedDocstring, parameters: Sequence[FunctionParameter]) -> Self:
+        """Return the arguments of parameters that no function declares. ``name`` is for errors."""
+        made = cls.__new__(cls)
+        made._keep(name, text, parameters)
+        return made
+
+    def _keep(
+        self,
+        name: str,
+        text: ParsedDocstring,
+        read: Sequence[FunctionParameter],
+        injected: Iterable[Injection] = (),
+    ) -> None:
+        self._name, self.text = name, text
+        self.injected: Mapping[str, Injection] = {each.name: each for each in injected}
         self._arguments = {argument.name: argument for argument in read if argument.kind is not Parameter.VAR_KEYWORD}
         self._extra = next((argument for argument in read if argument.kind is Parameter.VAR_KEYWORD), None)
         self._starred = next((argument.name for argument in read if argument.kind is Parameter.VAR_POSITIONAL), None)
@@ -129,9 +155,13 @@ class FunctionArguments:
         self._adapter: Any = None
         self._schema: JsonObject | None = None
         self._validate: Validate | None = None
-        self._check_names(types or {}, descriptions or {})
         if not all(_is_plain(argument.hint) for argument in read):
             self._check_types()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether every name is an argument, and none is declared."""
+        return self._extra is not None and not self._arguments.keys() - {self._starred}
 
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
         # Made again on first use: pydantic validators cannot be pickled.
@@ -199,6 +229,8 @@ class FunctionArguments:
 
     def bind(self, arguments: FieldValues) -> BoundArguments:
         """Validate and convert arguments. Raises ``InputError`` with a text that a model can act on."""
+        if self.injected and (hidden := sorted(arguments.keys() & self.injected.keys())):  # ``**more`` would take them
+            raise InputError("; ".join(f"{name}: there is no such argument" for name in hidden))
         validate = self._validate or self._compile_validate()
         try:
             values = validate(arguments)
@@ -273,7 +305,7 @@ class FunctionArguments:
                 return ToolDefinitionError(
                     f"The tool {self._name!r} cannot be offered: its parameter {argument.name!r} has the type "
                     f"{_type_name(argument.hint)}, which has no JSON form. Use a type such as str, int, list or a "
-                    f"pydantic model, or bind it beforehand: Tool(functools.partial(f, {argument.name}=...))."
+                    f"pydantic model, or bind it beforehand: Tool(functools.partial(..., {argument.name}=...))."
                 )
         return ToolDefinitionError(f"The tool {self._name!r} cannot be offered: {error}")
 
@@ -321,17 +353,21 @@ def _type_name(hint: object) -> str:
 
 
 def _read_parameters(
-    function: UserFunction, name: str, types: Types, descriptions: Mapping[str, str]
+    function: UserFunction, name: str, types: Types, descriptions: Mapping[str, str], injected: list[Injection]
 ) -> Iterator[FunctionParameter]:
+    """Yield the parameters that a model passes; add the others to ``injected``."""
     parameters = inspect_signature(function, name).parameters
     check_bound(function, name, parameters)
     bound = bound_parameters(function)
+    is_starred = any(each.kind is Parameter.VAR_POSITIONAL for each in parameters.values())
     hints = {**type_hints(function, name, bound | types.keys()), **types}
     for parameter in parameters.values():
         if parameter.name in bound:
             continue
         hint = hints.get(parameter.name, Any if isinstance(parameter.annotation, str) else parameter.annotation)
-        if parameter.kind is Parameter.VAR_KEYWORD and is_unpacked(hint):
+        if (found := injection_of(f"the tool {name!r}", parameter, hint, is_starred=is_starred)) is not None:
+            injected.append(found)
+        elif parameter.kind is Parameter.VAR_KEYWORD and is_unpacked(hint):
             yield from _unpacked_parameters(typing.get_args(hint)[0], descriptions)
         else:
             hint = Any if hint is Parameter.empty else to_typing_extensions(hint)

@@ -1,4 +1,4 @@
-"""The hook around tool calls that a program makes itself. ``observe.callbacks`` sets the hook; core knows no listeners."""
+"""The hook around tool calls that a program makes itself, and the source of injected values. Higher rooms set both."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import TypeAlias
 
-__all__ = ["ToolCallHook", "set_tool_call_hook", "tool_call_hook"]
+__all__ = ["ToolCallHook", "find_injected_with", "injected_values", "set_tool_call_hook", "tool_call_hook"]
 
 CallContext: TypeAlias = AbstractContextManager[Callable[[object], None]]
 ToolCallHook: TypeAlias = Callable[[object, Mapping[str, object]], CallContext]
@@ -37,3 +37,17 @@ def tool_call_hook(tool: object, arguments: Mapping[str, object]) -> CallContext
     ...     end(2)
     """
     return _hook(tool, arguments)
+
+
+_injected: Callable[[], Mapping[str, object] | None] = dict[str, object]
+
+
+def find_injected_with(source: Callable[[], Mapping[str, object] | None]) -> None:
+    """Set the function that returns the injected values of the running code (``settings``)."""
+    global _injected
+    _injected = source
+
+
+def injected_values() -> Mapping[str, object]:
+    """Return the injected values of the running code, by name of parameter."""
+    return _injected() or {}

@@ -14,8 +14,8 @@ from sigwire.core.typed_dict import TypeExpression
 from sigwire.errors import ToolDefinitionError
 
 __all__ = [
-    "UserFunction", "bound_parameters", "check_bound", "function_docstring", "function_name", "inspect_signature",
-    "is_async_function", "is_unpacked", "type_hints", "unwrap_partials",
+    "UserFunction", "bound_parameters", "check_bound", "function_docstring", "function_name", "in_partials",
+    "inspect_signature", "is_async_function", "is_unpacked", "type_hints", "unwrap_partials",
 ]  # fmt: skip
 
 UserFunction: TypeAlias = Callable[..., Any]
@@ -39,6 +39,18 @@ def unwrap_partials(function: Any) -> Any:
     while isinstance(function, functools.partial):
         function = cast(Any, function).func
     return function
+
+
+def in_partials(handler: UserFunction, innermost: UserFunction) -> UserFunction:
+    """Return a function in the partials of a handler, in place of the function inside of them.
+
+    >>> in_partials(functools.partial(max, 3), min)(2)
+    2
+    """
+    if not isinstance(handler, functools.partial):
+        return innermost
+    given = cast(Any, handler)
+    return functools.partial(in_partials(given.func, innermost), *given.args, **given.keywords)
 
 
 def bound_parameters(function: object) -> set[str]:

@@ -5,11 +5,11 @@ This file runs no tool on behalf of a model; only ``sigwire.modules.agents.toolb
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
+from inspect import isawaitable
 from operator import is_
-from types import MethodType
+from types import GeneratorType, MethodType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeGuard, cast, get_args
 
 from sigwire.core.json import JsonObject
@@ -24,11 +24,12 @@ from sigwire.show.card import HasCard
 if TYPE_CHECKING:
     from sigwire.core.record import FieldValues
     from sigwire.core.tools.function import Arguments, BoundArguments, FunctionArguments
+    from sigwire.core.tools.injected import Injection
     from sigwire.core.tools.inspection import UserFunction
     from sigwire.core.tools.mcp import McpSession, ResultMode
     from sigwire.core.tools.texts import ToolText
 
-__all__ = ["Approve", "OnCrash", "OnError", "Tool", "are_same_tools", "check_limits", "check_on_error"]
+__all__ = ["Approve", "OnCrash", "OnError", "Tool", "are_same_tools", "as_tool", "check_limits", "check_on_error"]
 
 JsonSchema: TypeAlias = dict[str, Any]
 """A JSON Schema written by a user: any dict, so that literals need no cast."""
@@ -41,15 +42,18 @@ _OPTIONS: Mapping[str, object] = {
     "timeout": None, "max_output": None, "parallel": True, "on_crash": "ask", "approve": None, "max_calls": None,
     "repeat": False, "tunable": True, "on_error": None,
 }  # fmt: skip
+_LATER: Mapping[str, object] = {"guards": (), "injected": {}}
 _NO_ARGUMENTS: tuple[JsonObject, ...] = ({}, {"type": "object"})
 
 
 class Tool(ChecksKeywords, HasCard):
     """A tool that a model may call: a name, a description, a JSON Schema of the arguments, and the function.
 
-    ``Tool(function)`` reads name, description and schema from the function: type hints, docstring, defaults. ``parameters``
+    ``Tool(function)`` reads name, description and schema from the function: type hints, docstring, defaults. ``Tool(module)``
+    reads them from the module's signature, or from its ``forward``; a model gets its declared outputs. ``parameters``
     is a JSON Schema that is used unchanged (see ``from_schema``), or an object that describes and validates arguments
-    (``Arguments``). ``handler`` is the function, sync or async, or ``None`` for a tool that the provider or caller runs.
+    (``Arguments``). ``handler`` is the function, sync or async, the module, a ``functools.partial`` of one, or ``None`` for a
+    tool that the provider or caller runs.
 
     ``timeout`` is in seconds and ``max_output`` in characters of the encoded result (``None``: no limit);
     ``parallel=False`` forbids running the tool at the same time as other tools. ``on_crash`` is for runs with a ``Journal``:
@@ -85,7 +89,9 @@ class Tool(ChecksKeywords, HasCard):
         "approve",
         "config",
         "description",
+        "guards",
         "handler",
+        "injected",
         "is_async",
         "max_calls",
         "max_output",
@@ -121,6 +127,8 @@ class Tool(ChecksKeywords, HasCard):
     tunable: bool
     on_error: OnError | None
     is_async: bool
+    guards: tuple[Callable[[Any], object], ...]
+    injected: Mapping[str, Injection]
     _arguments: Arguments | None
     _parameters: JsonObject | None
     _spec: JsonObject | None
@@ -147,14 +155,18 @@ class Tool(ChecksKeywords, HasCard):
         tunable: bool = True,
         on_error: OnError | None = None,
     ) -> None:
-        from sigwire.core.tools.inspection import function_name, is_async_function  # lazy: only tools need them
+        from sigwire.core.tools.inspection import is_async_function  # lazy: only tools need it
 
         handler = handler if function is None else function
-        read = _function_arguments(handler, name) if parameters is None and config is None else None
-        arguments = parameters if _describes_arguments(parameters) else read
-        if name is None:
-            name = "" if handler is None else function_name(handler)
-        description = _handler_description(handler, read) if description is None else description
+        is_described = parameters is not None or config is not None
+        read = (
+            None
+            if is_described and name is not None and description is not None
+            else _read(handler, name, is_described)
+        )
+        arguments = parameters if _describes_arguments(parameters) else None if is_described or not read else read[2]
+        name = (read[0] if read else "") if name is None else name
+        description = (read[1] if read else "") if description is None else description
         _check_tool(name, handler, None if arguments else parameters)
         check_limits(f"the tool {name!r}", timeout=timeout, max_output=max_output, max_calls=max_calls)
         if approve is not None and not isinstance(approve, bool) and not callable(approve):  # pyright: ignore[reportUnnecessaryComparison]
@@ -170,6 +182,8 @@ class Tool(ChecksKeywords, HasCard):
             keep(option, value)
         keep("is_async", handler is not None and is_async_function(handler))
         keep("metadata", dict(metadata or {}))
+        keep("guards", ())
+        keep("injected", _injected_of(handler, arguments))
         keep("_arguments", arguments)
         keep("_parameters", None if arguments or parameters in _NO_ARGUMENTS else parameters)
         keep("_spec", None)
@@ -338,21 +352,81 @@ class Tool(ChecksKeywords, HasCard):
     def __call__(self, /, **arguments: object) -> Any:
         """Call the handler with validated arguments. Waits for an async handler."""
         with tool_call_hook(self, arguments) as end:
-            result = self._required_handler()(*(bound := self.bind(arguments)).args, **bound.kwargs)
-            end(result := block_on_result(result))
+            end(result := block_on_result(self.start(self.bind(arguments))))
         return result
 
     async def acall(self, /, **arguments: object) -> Any:
-        """``tool(...)``, awaited. A blocking handler runs in a thread."""
+        """``tool(...)``, awaited. A blocking function runs in a thread."""
         with tool_call_hook(self, arguments) as end:
-            end(result := await self._call_handler(self.bind(arguments)))
+            bound = self.bind(arguments)
+            waiting = self.astart(bound)
+            result = await (to_thread(self.start, bound) if waiting is None else waiting)
+            end(result := await result if isawaitable(result) else result)
         return result
 
-    async def _call_handler(self, bound: BoundArguments) -> object:
-        if self.is_async:
-            return await self._required_handler()(*bound.args, **bound.kwargs)
-        result = await to_thread(self._required_handler(), *bound.args, **bound.kwargs)
-        return await result if inspect.isawaitable(result) else result
+    def start(self, bound: BoundArguments) -> Any:
+        """Call the handler with arguments of ``bind``; what it returns may be awaitable."""
+        value = self._required_handler()(*bound.args, **self._with_injected(bound))
+        return _guarded(value, self.guards) if self.guards else value
+
+    def astart(self, bound: BoundArguments) -> Awaitable[Any] | None:
+        """Start the handler and return what to await; ``None`` for a blocking function. A module is awaited by ``acall``."""
+        handler = self._required_handler()
+        if not self.is_async:
+            from sigwire.core.tools.inspection import in_partials
+            from sigwire.core.tools.module_tool import module_of
+
+            if (module := module_of(handler)) is None:
+                return None
+            handler = in_partials(handler, module.acall)
+        waiting: Awaitable[Any] = handler(*bound.args, **self._with_injected(bound))
+        return _guard_awaited(waiting, self.guards) if self.guards else waiting
+
+    def _with_injected(self, bound: BoundArguments) -> dict[str, Any]:
+        """Return the keywords of a call. A module injects itself, where no listener sees the values."""
+        if not self.injected:
+            return bound.kwargs
+        from sigwire.core.tools.module_tool import module_of
+
+        if module_of(self.handler) is not None:
+            return bound.kwargs
+        return {**bound.kwargs, **self._injected_values("calling it")}
+
+    def check_injected(self) -> None:
+        """Raise ``ConfigurationError`` if an injected parameter has no value in this context, or one of another type."""
+        if self.injected:
+            self._injected_values("before the first request of an agent")
+
+    def _injected_values(self, stage: str) -> dict[str, object]:
+        from sigwire.core.tools.injected import values_of
+
+        return values_of(self.injected.values(), f"the tool {self.name!r}", stage)
+
+    def then(self, function: Callable[[Any], object]) -> Tool:
+        """Return the tool with a guard on its results: ``function``, sync or async, gets each value and returns another.
+
+        It gets the value that the model would see (of a module the declared outputs, as ``tool.handler`` stays the module) and
+        returns the value to record and to show, or raises ``ToolFailed``. It is called once for each value, also in a journal.
+        Several guards run in the order of ``then``. Raises ``ToolDefinitionError`` if nothing here runs the tool, or
+        ``function`` is no function.
+
+        >>> def balance(account: int) -> int:
+        ...     return account * 100
+        >>> Tool(balance).then(lambda cents: f"{cents / 100:.2f} EUR")(account=5)
+        '5.00 EUR'
+        """
+        if not callable(function):  # pyright: ignore[reportUnnecessaryComparison]
+            raise ToolDefinitionError(
+                f"then takes a function of the value, not {function!r:.80} (the tool {self.name!r})."
+            )
+        self._required_handler()
+        return self._copied(guards=(*self.guards, function))
+
+    def _copied(self, **changes: object) -> Tool:
+        made = object.__new__(type(self))
+        made.__setstate__({**self.__getstate__(), **getattr(self, "__dict__", {}), **changes})
+        object.__setattr__(made, "_bind", self._bind)
+        return made
 
     def _required_handler(self) -> UserFunction:
         if self.handler is None:
@@ -392,7 +466,7 @@ class Tool(ChecksKeywords, HasCard):
             return True
         if not isinstance(other, Tool):
             return NotImplemented
-        names = ("handler", *_OPTIONS, "metadata", "spec")
+        names = ("handler", "guards", *_OPTIONS, "metadata", "spec")
         return all(getattr(self, name) == getattr(other, name) for name in names)
 
     def __hash__(self) -> int:
@@ -415,21 +489,77 @@ class Tool(ChecksKeywords, HasCard):
         return {name: getattr(self, name) for name in Tool.__slots__ if name not in ("_bind", "_views")}
 
     def __setstate__(self, state: FieldValues) -> None:
-        for name, value in {**_OPTIONS, **state}.items():  # an earlier version had fewer options
+        for name, value in {**_OPTIONS, **_LATER, **state}.items():  # an earlier version had fewer options
             object.__setattr__(self, name, value)
         object.__setattr__(self, "_bind", self._arguments.bind if self._arguments else None)
         object.__setattr__(self, "_views", {})
 
 
-def _handler_description(handler: UserFunction | None, arguments: FunctionArguments | None) -> str:
+def _read(handler: UserFunction | None, name: str | None, is_described: bool) -> _Read:
+    """Return name, description and arguments of a handler. ``is_described``: the arguments are given."""
     from sigwire.core.tools.docstring import read_docstring
-    from sigwire.core.tools.inspection import function_docstring
+    from sigwire.core.tools.function import FunctionArguments
+    from sigwire.core.tools.inspection import function_docstring, function_name
+    from sigwire.core.tools.module_tool import module_of, read_module
 
-    text = arguments.text if arguments else read_docstring(handler and function_docstring(handler))
-    return text.description
+    if not is_described:
+        _check_handler(handler, name)
+    if handler is None:
+        return "", "", None
+    if (module := module_of(handler)) is not None:
+        made, arguments = read_module(handler, module)
+        return made, arguments.text.description, arguments
+    if is_described:
+        return function_name(handler), read_docstring(function_docstring(handler)).description, None
+    arguments = FunctionArguments(handler)
+    return function_name(handler), arguments.text.description, arguments
 
 
-def _function_arguments(handler: UserFunction | None, name: str | None) -> FunctionArguments:
+_Read: TypeAlias = "tuple[str, str, FunctionArguments | None]"
+"""Name, description and arguments."""
+
+
+def _injected_of(handler: UserFunction | None, arguments: Arguments | None) -> Mapping[str, Injection]:
+    """Return the injected parameters: those that were read with the arguments, else those of the function."""
+    found: Mapping[str, Injection] | None = getattr(arguments, "injected", None)
+    if found is not None or handler is None:
+        return found or {}
+    from sigwire.core.tools.injected import injected_parameters
+
+    return injected_parameters(handler)
+
+
+def _guarded(value: object, guards: Sequence[Callable[[Any], object]]) -> object:
+    """Return what the guards make of a value. It is awaitable if the value or a guard is."""
+    for at, guard in enumerate(guards):
+        if isawaitable(value):
+            return _guard_awaited(value, guards[at:])
+        value = guard(_seen_value(value))
+    return value
+
+
+async def _guard_awaited(waiting: Awaitable[object], guards: Sequence[Callable[[Any], object]]) -> object:
+    from sigwire.core.tools.inspection import is_async_function
+
+    value = await waiting
+    for guard in guards:
+        seen = _seen_value(value)
+        value = guard(seen) if is_async_function(guard) else await to_thread(guard, seen)
+        if isawaitable(value):
+            value = await value
+    return value
+
+
+def _seen_value(value: object) -> object:
+    """Return the value that the model would see: of a prediction the declared outputs, of a generator the list."""
+    from sigwire.core.example import Prediction, sent_outputs
+
+    if isinstance(value, GeneratorType):
+        return [*cast("Iterable[object]", value)]
+    return sent_outputs(value) if isinstance(value, Prediction) else value
+
+
+def _check_handler(handler: UserFunction | None, name: str | None) -> None:
     if handler is None:
         raise ToolDefinitionError(
             f"The tool {name or '(unnamed)'!r} has no function and no parameters. Use Tool(function), or "
@@ -439,9 +569,6 @@ def _function_arguments(handler: UserFunction | None, name: str | None) -> Funct
         raise ToolDefinitionError(
             f"A tool is made from a function, not from {type(handler).__name__} ({handler!r:.60}). {_advice_for(handler)}"
         )
-    from sigwire.core.tools.function import FunctionArguments
-
-    return FunctionArguments(handler)
 
 
 def _advice_for(thing: object) -> str:
@@ -514,6 +641,22 @@ def _schema_bind(schema: JsonObject) -> Callable[[FieldValues], BoundArguments]:
         return BoundArguments((), values)
 
     return bind
+
+
+def as_tool(thing: object, name: str | None = None) -> Tool:
+    """Return a tool, a web search, a function or a module as a tool. ``name``: its key in a dict of tools.
+
+    Raises ``ToolDefinitionError`` if a tool has another name, and for a value that is none of them.
+
+    >>> as_tool(WebSearch()).name, as_tool(len, "size").name
+    ('web_search', 'size')
+    """
+    tool = thing if isinstance(thing, Tool) else Tool.web_search(thing) if isinstance(thing, WebSearch) else None
+    if tool is None:
+        return Tool(cast("UserFunction", thing), name=name)
+    if name is not None and tool.name != name:
+        raise ToolDefinitionError(f"The tool under {name!r} is named {tool.name!r}. Use its name, or give a list.")
+    return tool
 
 
 def are_same_tools(some: tuple[object, ...], others: tuple[object, ...]) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 
 from sigwire.core.example import Prediction
 from sigwire.core.record import FieldValues
+from sigwire.core.tools.calls import WebSearch
 from sigwire.core.tools.tool import Tool
 from sigwire.dspy.primitives.interpreters import CodeInterpreterError, WrongTypeGiven
 from sigwire.dspy.primitives.repl_types import (
@@ -58,7 +59,9 @@ def named_tools(tools: ToolsLike) -> list[Tool]:
         raise WrongTypeGiven(
             "tools must be a list, not a dict (making an RLM). Write tools=[f], or tools=[Tool(f, name='other')]."
         )
-    given: list[Any] = [] if tools is None else [tools] if callable(tools) else list(tools)
+    given: list[Any] = (
+        [] if tools is None else [tools] if callable(tools) or isinstance(tools, WebSearch) else list(tools)
+    )
     if wrong := [tool for tool in given if not isinstance(tool, Tool) and not callable(tool)]:
         raise WrongTypeGiven(f"A tool must be callable, not {wrong[0]!r:.60} (making an RLM). Pass functions or Tools.")
     made = as_tools(given)
@@ -128,6 +131,7 @@ class ReplRun(SessionRun):
     """A run whose turns are a ``REPLHistory``. ``setup`` makes the inputs that are no JSON, before the first code."""
 
     setup: SandboxSetup | None = None
+    continues = False
     _shown: int | None = None
 
     @classmethod

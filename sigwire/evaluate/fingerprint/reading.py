@@ -25,6 +25,7 @@ from pathlib import Path, PurePath
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any, cast
 from uuid import UUID
+from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 from pydantic import BaseModel
 
@@ -179,7 +180,7 @@ class PartReader:
     def _mapping(self, value: Mapping[Any, object], place: str, depth: int) -> object:
         found = [
             (repr(self.value(key, place, depth + 1)), "a secret" if is_secret(str(key), item) else item)
-            for key, item in value.items()
+            for key, item in list(value.items())  # other threads of the user may add items meanwhile
         ]
         return [(key, self.value(item, place, depth + 1)) for key, item in sorted(found, key=lambda each: each[0])]
 
@@ -325,7 +326,9 @@ def _read_tool(reader: PartReader, tool: Tool, place: str, depth: int) -> object
         tool.timeout,
         tool.repeat,
     )
-    return "tool", facts, None if tool.handler is None else reader.value(tool.handler, f"tool `{tool.name}`", depth + 1)
+    functions = [each for each in (tool.handler, *tool.guards) if each is not None]
+    read = [reader.value(each, f"tool `{tool.name}`", depth + 1) for each in functions]
+    return "tool", facts, *(read or [None])
 
 
 def _read_method(reader: PartReader, method: MethodType, place: str, depth: int) -> object:
@@ -356,6 +359,13 @@ def _read_enum(reader: PartReader, member: Enum, place: str, depth: int) -> obje
     return _class_token(reader, type(member)), member.name
 
 
+def _skip_weak(reader: PartReader, value: object, place: str, depth: int) -> object:
+    """Leave a weak collection out: the collector of garbage decides what is in it."""
+    name = type(value).__qualname__
+    reader._skip(f"{place} (weakref.{name})")  # pyright: ignore[reportPrivateUsage]
+    return name
+
+
 def _read_set(reader: PartReader, value: Iterable[object], place: str, depth: int) -> object:
     return sorted(repr(reader.value(each, place, depth + 1)) for each in value)
 
@@ -371,6 +381,7 @@ _KINDS: Sequence[tuple[Any, Callable[[PartReader, Any, str, int], object]]] = (
     (Enum, _read_enum),
     (type, lambda reader, value, place, depth: _class_token(reader, value)),
     (ModuleType, lambda reader, value, place, depth: value.__name__),
+    ((WeakKeyDictionary, WeakSet, WeakValueDictionary), _skip_weak),
     (Mapping, PartReader._mapping),  # pyright: ignore[reportPrivateUsage]
     ((set, frozenset), _read_set),
     ((list, tuple), PartReader._items),  # pyright: ignore[reportPrivateUsage]
@@ -422,6 +433,8 @@ _LIBRARY_FOLDERS = tuple(
     {str(Path(sysconfig.get_path(name)).resolve()) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
     | {str(Path(__file__).resolve().parents[2])}
 )
+# Other interpreters, users and tools install into folders of these names: a base under a venv, ``pip install --user``, Debian.
+_PACKAGES = frozenset(("site-packages", "dist-packages"))
 
 
 @lru_cache(maxsize=4096)
@@ -433,7 +446,9 @@ def is_users_file(path: str) -> bool:
     """
     if path.startswith("<"):
         return not path.startswith("<frozen")
-    resolved = Path(path).resolve()
+    given, resolved = Path(path), Path(path).resolve()
+    if not _PACKAGES.isdisjoint((*given.parts, *resolved.parts)):  # the file of a package may link into a cache
+        return False
     return not any(resolved.is_relative_to(folder) for folder in _LIBRARY_FOLDERS)
 
 

@@ -9,8 +9,9 @@ wanted; it does not know how rows are run.
 
 from __future__ import annotations
 
+import sys
 import tempfile
-from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from sigwire.core.example import Example, Prediction
 from sigwire.core.json import JsonObject
-from sigwire.effects.gather import Gather
+from sigwire.effects.cancellation import INTERRUPT_GRACE_SECONDS
 from sigwire.effects.steps import Steps
 from sigwire.evaluate.cell import Cell, CellOptions, cell_steps
 from sigwire.evaluate.examples import split_fields
@@ -26,6 +27,7 @@ from sigwire.evaluate.failures import Failure
 from sigwire.evaluate.metric_plan import MetricPlan, Metrics
 from sigwire.evaluate.plain import FieldTypes, plain_fields
 from sigwire.evaluate.records import ExampleRecord, utc_now
+from sigwire.evaluate.rows.in_flight import RowsInFlight, waiting_text
 from sigwire.evaluate.rows.rows import is_record_of, row_of
 from sigwire.jobs.journal import RowKey, key_of, read_blocks, remove_block
 from sigwire.lm.policy.limits.runs import Run
@@ -130,6 +132,10 @@ class RowsCaller:
         """Return True if no more rows are wanted."""
         return False
 
+    def note(self, text: str) -> None:
+        """Show a line, by default on stderr."""
+        sys.stderr.write(text)
+
 
 class RowRun:
     """Runs rows: at most ``limit`` at once here, or in each process of an executor. ``plan`` is that of ``metric``.
@@ -142,6 +148,7 @@ class RowRun:
     ) -> None:
         self._metric, self._plan, self._limit, self._executor = metric, plan, limit, executor
         self._submissions: Submissions | None = None
+        self.in_flight = RowsInFlight()
         self.run = Run()
         self.end = RowsEnd()
 
@@ -158,14 +165,19 @@ class RowRun:
         """Run rows. ``options``: those of ``cell_steps``; ``budget`` and ``settings``: of these rows, not of what runs between.
 
         ``journal``: the folder of the rows that workers began and finished; those that a killed run left there are kept first.
+        After a first interrupt of a blocked caller no row starts, and those in flight have ten seconds before it is raised.
         Raises ``JobRefused`` if a worker refuses the job, and what ``caller.fail`` raises.
         """
         self.end = RowsEnd()
         if self._executor is None:
-            yield Gather([self._one(row, options, caller, budget, settings) for row in rows], limit=self._limit)
+            yield from self.at_once([self._one(row, options, caller, budget, settings) for row in rows], caller)
         else:
             yield from self._send(self._executor, rows, options, caller, budget, settings, journal)
         return self.end
+
+    def at_once(self, parts: Sequence[Steps[None]], caller: RowsCaller) -> Steps[None]:
+        """Run steps as rows of this process: at most ``limit`` at once, and after an interrupt as ``steps`` has it."""
+        yield from self.in_flight.gather(parts, self._limit, caller.note)
 
     def close(self) -> None:
         """End the processes of an executor that was made here."""
@@ -232,6 +244,9 @@ class RowRun:
             driver = Driver(chunks_of(sent, size), self._submissions, sink, journal)
             try:
                 yield from driver.steps()
+            except KeyboardInterrupt:
+                yield from driver.let_end(INTERRUPT_GRACE_SECONDS, lambda rows: caller.note(waiting_text(rows)))
+                raise
             finally:
                 self.end = RowsEnd(driver.status, driver.detail, driver.lost, driver.duplicates)
 

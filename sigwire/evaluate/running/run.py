@@ -17,10 +17,8 @@ from typing import TYPE_CHECKING
 
 from sigwire.effects.cancellation import CANCEL_GRACE_SECONDS, CancelScope, on_cancel, set_scope
 from sigwire.effects.emitting import Emit
-from sigwire.effects.gather import Gather
 from sigwire.effects.loops import has_running_loop
 from sigwire.effects.steps import Steps
-from sigwire.effects.waiting import sleep
 from sigwire.errors import ConfigurationError, SigwireError
 from sigwire.evaluate.cell import Cell, CellOptions, score_steps
 from sigwire.evaluate.examples import check_devset, check_program, example_ids
@@ -59,7 +57,10 @@ class EvaluationAborted(SigwireError):
 
 
 class EvaluationInterrupted(KeyboardInterrupt):
-    """Ctrl-C ended an evaluation. ``result`` has the finished examples."""
+    """Ctrl-C ended an evaluation. ``result`` has the finished examples.
+
+    The first Ctrl-C waits at most ten seconds for examples in flight, a second one does not.
+    """
 
     def __init__(self, message: str, result: EvaluationResult) -> None:
         super().__init__(message)
@@ -86,7 +87,6 @@ class EvaluationRun(RowsCaller):
         self._total = len(self._examples) * options.repeat
         self._lock = threading.Lock()
         self._scope = CancelScope()
-        self._active: set[tuple[int, int]] = set()
         self._stop = StopRule(options.errors, options.max_errors, options.budget)
         self._has_printed = False
         self._started = time.monotonic()
@@ -95,6 +95,8 @@ class EvaluationRun(RowsCaller):
         self._log.take(self._ids, self._examples, options.repeat, self._types)
         mode = options.progress if options.display_progress in (None, True) else False
         self._reporter = progress_reporter(mode, self._total, plan.name)
+        executor = None if options.executor is None else RowExecutor(options.executor)
+        self._rows = RowRun(options.metric, plan, self._limit(), executor)
 
     def _make_header(self) -> JsonObject:
         options = self._options
@@ -123,8 +125,8 @@ class EvaluationRun(RowsCaller):
     def _run_rows(self) -> Steps[None]:
         options, log = self._options, self._log
         if log.unscored:
-            yield Gather(
-                [self._score_again(place, record) for place, record in log.unscored.items()], limit=self._limit()
+            yield from self._rows.at_once(
+                [self._score_again(place, record) for place, record in log.unscored.items()], self
             )
         pending = [
             self._row(index, repeat)
@@ -134,7 +136,6 @@ class EvaluationRun(RowsCaller):
         ]
         if not pending:
             return
-        executor = None if options.executor is None else RowExecutor(options.executor)
         cell_options: CellOptions = {
             "timeout": options.timeout,
             "failure_score": options.failure_score,
@@ -142,7 +143,7 @@ class EvaluationRun(RowsCaller):
         }
         journal = None if log.path is None else Path(f"{log.path}.journal")
         settings = {"fresh": True} if options.fresh else None
-        with closing(RowRun(options.metric, self._plan, self._limit(), executor)) as rows:
+        with closing(self._rows) as rows:
             try:
                 end = yield from rows.steps(
                     pending, cell_options, self, budget=options.budget, settings=settings, journal=journal
@@ -188,14 +189,9 @@ class EvaluationRun(RowsCaller):
     # --- rows
 
     def around(self, row: Row, steps: Steps[Cell]) -> Steps[Cell]:
-        self._active.add((row.index, row.repeat))
         if not has_running_loop():  # a task is cancelled by its loop, a thread by the scope
             set_scope(self._scope)
-        try:
-            return (yield from watched_steps("example", self._options, partial(self._facts, row), steps))
-        except BaseException:
-            self._active.discard((row.index, row.repeat))
-            raise
+        return watched_steps("example", self._options, partial(self._facts, row), steps)
 
     def _facts(self, row: Row) -> dict[str, object]:
         """Return the facts of a row for callbacks."""
@@ -208,22 +204,22 @@ class EvaluationRun(RowsCaller):
     def is_over(self) -> bool:
         return self._stop.is_over()
 
+    def note(self, text: str) -> None:
+        self._reporter.note(text)
+
     def sync(self) -> None:
         self._log.sync()
 
     def keep(self, done: FinishedRow) -> Steps[None]:
-        try:
-            record, prediction = done.record(), done.prediction
-            if self._options.executor is not None:  # the row ran in another process: listeners see its end only
-                with watched_call("example", self._options, self._facts(done.row)) as end:
-                    end(done.cell)
-                prediction = stored_prediction(record, self._types)
-            elif done.cell.failure is not None and self._stop.is_out_of_time():
-                return
-            if (count := self._keep(record, prediction)) is not None:
-                yield Emit(ExampleDone(record, count, self._total))
-        finally:
-            self._active.discard((done.row.index, done.row.repeat))
+        record, prediction = done.record(), done.prediction
+        if self._options.executor is not None:  # the row ran in another process: listeners see its end only
+            with watched_call("example", self._options, self._facts(done.row)) as end:
+                end(done.cell)
+            prediction = stored_prediction(record, self._types)
+        elif done.cell.failure is not None and self._stop.is_out_of_time():
+            return
+        if (count := self._keep(record, prediction)) is not None:
+            yield Emit(ExampleDone(record, count, self._total))
 
     def _keep(self, record: ExampleRecord, prediction: object) -> int | None:
         """Write a record, then show it. Return the number of finished runs; ``None`` after the end of the evaluation."""
@@ -273,9 +269,8 @@ class EvaluationRun(RowsCaller):
         """Wake what is under way, which then closes its connections, and return the result of what is finished."""
         self._stop.end("cancelled")
         if self._scope.cancel():
-            ends = time.monotonic() + CANCEL_GRACE_SECONDS
-            while self._active and time.monotonic() < ends:
-                sleep(0.01)
+            with suppress(KeyboardInterrupt):  # pressed again: the result of what is finished is wanted all the same
+                self._rows.in_flight.wait(CANCEL_GRACE_SECONDS)
         return self._close("cancelled")
 
     def _summary(self) -> str:

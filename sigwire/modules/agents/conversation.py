@@ -16,13 +16,18 @@ from sigwire.modules.agents.tool_run import ToolRun
 from sigwire.signatures.types.history import AnyTurn, History, Turn
 
 __all__ = [
-    "INTERRUPTED", "answer_open_calls", "answer_text", "as_text", "interrupted_result", "latest_inputs",
+    "INTERRUPTED", "answer_open_calls", "answer_text", "as_text", "earlier_history", "interrupted_result", "latest_inputs",
     "shorten_history", "with_calls_that_ran", "without_outputs",
 ]  # fmt: skip
 
 INTERRUPTED = "The call was interrupted. It may or may not have taken effect."
 _REMOVED = "[Result removed to save space: {} characters]"
 _LARGE_RESULT = 200  # characters
+
+
+def earlier_history(before: object, outputs: Collection[str]) -> History:
+    """Return the history of an earlier run (``None``: none), from which another continues. Raises ``InputError``."""
+    return without_outputs(answer_open_calls(History.read(before)), outputs) if before is not None else History()
 
 
 def answer_open_calls(history: History) -> History:

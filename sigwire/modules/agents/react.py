@@ -300,6 +300,7 @@ class ReAct(ReadsInputs, Generic[P, S]):
 
     def _run(self, state: RunState, limit: int) -> Steps[Prediction]:
         try:
+            self.toolbox.check_injected()
             if not self._offered:
                 return (yield from self._run_without_tools(state))
             end = state.end = yield from self.turn_steps(state, limit)

@@ -11,7 +11,7 @@ from sigwire.signatures.fields import SignatureSpec
 from sigwire.signatures.signature import SignatureClass, SignatureMeta
 from sigwire.signatures.types.history import History
 
-__all__ = ["AgentSignatures"]
+__all__ = ["AgentSignatures", "split_history"]
 
 
 class AgentSignatures:
@@ -29,12 +29,8 @@ class AgentSignatures:
         self.trajectory = _free_name("trajectory", spec)
         self._instructions = spec.instructions
         self.with_history: SignatureMeta = signature
-        self.task: SignatureMeta = signature
-        if spec.history_field:
-            self.history = spec.history_field.name
-            self.task = signature.delete(self.history)
-        else:
-            self.history = _free_name("history", spec)
+        self.history, self.task = split_history(signature)
+        if spec.history_field is None:
             self.with_history = signature.append(self.history, InputField(), History)
 
     def reader(self) -> InputReader:
@@ -63,6 +59,19 @@ class AgentSignatures:
             f"`{self.trajectory}` lists the tool calls made for this task and their results. Write the output fields from "
             "these results. If the results are incomplete, give the best value you can."
         )
+
+
+def split_history(signature: SignatureMeta) -> tuple[str, SignatureMeta]:
+    """Return the name of the history in calls of an agent, and the signature of its task, which has no history.
+
+    >>> from sigwire.signatures.signature import Signature
+    >>> name, task = split_history(Signature("chat: History, question -> answer"))
+    >>> name, [field.name for field in task.spec.inputs], split_history(Signature("question -> answer"))[0]
+    ('chat', ['question'], 'history')
+    """
+    if (field := signature.spec.history_field) is not None:
+        return field.name, signature.delete(field.name)
+    return _free_name("history", signature.spec), signature
 
 
 def _check(spec: SignatureSpec) -> None:

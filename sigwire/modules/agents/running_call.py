@@ -12,8 +12,9 @@ from sigwire.effects.performing import current_frame
 from sigwire.observe.callbacks import ACTIVE_TOOL_CALL
 from sigwire.observe.place import running
 from sigwire.observe.reports import CallNode
+from sigwire.settings import current
 
-__all__ = ["CurrentCall", "current_call"]
+__all__ = ["CurrentCall", "current_call", "depth_problem"]
 
 
 class CurrentCall:
@@ -104,6 +105,18 @@ class CurrentCall:
     ) -> None:
         self.node.__exit__(kind, error, trace)
         ACTIVE_TOOL_CALL.set(self.outer)
+
+
+def depth_problem() -> str:
+    """Return why one more call of a tool must not run here, "" if it may (the setting ``max_depth``)."""
+    call, depth, most = ACTIVE_TOOL_CALL.get(), 0, current().max_depth
+    while call is not None:
+        call, depth = call.outer, depth + 1
+    if depth < most:
+        return ""
+    return (
+        f"The call was not run: calls of tools are nested {depth} deep, which is the limit (max_depth). Do without it."
+    )
 
 
 def current_call() -> CurrentCall:

@@ -11,7 +11,7 @@ from sigwire.modules.agents.react_signatures import AgentSignatures
 from sigwire.modules.agents.run_state import RunState
 from sigwire.modules.agents.toolbox import Toolbox
 from sigwire.settings import current
-from sigwire.signatures.types.history import History, Turn
+from sigwire.signatures.types.history import Turn
 
 __all__ = ["start_run"]
 
@@ -27,8 +27,7 @@ def start_run(
 
     Without inputs the run continues the task of the earlier one.
     """
-    history = conversation.answer_open_calls(History.read(before)) if before is not None else History()
-    history = conversation.without_outputs(history, signatures.outputs)
+    history = conversation.earlier_history(before, signatures.outputs)
     if not inputs and len(history):
         inputs = conversation.latest_inputs(history, [field.name for field in signatures.task.spec.inputs])
     else:

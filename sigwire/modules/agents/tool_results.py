@@ -14,6 +14,7 @@ from traceback import walk_tb
 from types import CodeType, GeneratorType
 from typing import Any, TypeAlias, cast
 
+from sigwire.core.example import Prediction, sent_outputs
 from sigwire.core.json import JsonValue, Value, loads
 from sigwire.core.parts import AudioPart, FilePart, ImagePart, MediaPart
 from sigwire.core.record import Record
@@ -33,6 +34,7 @@ _LONGEST_LINE = 10_000  # characters of a message that are searched for secrets 
 def encode(value: object) -> tuple[JsonValue, tuple[MediaPart, ...]]:
     """Return a tool's value as JSON content and media. Text stays text; ``bytes`` become base64; NaN becomes text.
 
+    Of a prediction, also inside lists and dicts, only the declared outputs are sent, of a single one its value.
     Media may be the value or inside lists and dicts; the content has a placeholder for each. Sets, ranges, generators and
     arrays become lists. Raises ``ValueError`` for values without a JSON form.
 
@@ -42,6 +44,8 @@ def encode(value: object) -> tuple[JsonValue, tuple[MediaPart, ...]]:
     >>> encode(["a chart", ImagePart(url="https://example.com/c.png")])[0]
     ['a chart', '(image 1)']
     """
+    if isinstance(value, Prediction):
+        value = sent_outputs(value)
     if type(value) in _SCALARS:
         return _scalar(cast("JsonValue", value)), ()
     if (part := _media_part(value)) is not None:
@@ -108,6 +112,8 @@ class _MediaExtractor:
             return {key: self.copy(item) for key, item in value.items()}
         if isinstance(value, GeneratorType):  # runs the tool's code, whose errors pydantic would hide
             return [self.copy(item) for item in cast("Iterable[object]", value)]
+        if isinstance(value, Prediction):
+            return self.copy(sent_outputs(value))
         part = _media_part(value)
         if part is None:
             self.is_json = False

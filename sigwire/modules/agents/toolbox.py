@@ -29,9 +29,9 @@ from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.parts import MediaPart
 from sigwire.core.record import FieldValues
 from sigwire.core.response import LMWarning
-from sigwire.core.tools.calls import ToolCall, ToolResult
+from sigwire.core.tools.calls import ToolCall, ToolResult, WebSearch
 from sigwire.core.tools.function import BoundArguments
-from sigwire.core.tools.tool import OnError, Tool, check_limits, check_on_error
+from sigwire.core.tools.tool import OnError, Tool, as_tool, check_limits, check_on_error
 from sigwire.effects.cancellation import CoroutineOf
 from sigwire.effects.loops import block_on, to_thread
 from sigwire.effects.steps import Steps, arun, run
@@ -49,7 +49,7 @@ from sigwire.lm.policy.deadlines import remaining_seconds, shorter
 from sigwire.modules.agents.approval.gate import CallGate
 from sigwire.modules.agents.approval.limits import CallRules
 from sigwire.modules.agents.large_results.shortening import shorten
-from sigwire.modules.agents.running_call import CurrentCall
+from sigwire.modules.agents.running_call import CurrentCall, depth_problem
 from sigwire.modules.agents.time_limit import ToolTimeout, await_within, call_within, capture_outcome
 from sigwire.modules.agents.tool_results import describe_exception, encode, short_message
 from sigwire.modules.agents.tool_run import RunRecorder, ToolRun
@@ -63,12 +63,12 @@ __all__ = ["OnError", "ToolRun", "Toolbox", "ToolsLike", "as_tools"]
 T = TypeVar("T")
 
 ToolsLike: TypeAlias = "ToolLike | Iterable[ToolLike] | Mapping[str, ToolLike] | None"
-ToolLike: TypeAlias = "Tool | ToolFunction"
+ToolLike: TypeAlias = "Tool | WebSearch | ToolFunction"
 ToolFunction: TypeAlias = Callable[..., Any]
 
 
 def as_tools(tools: ToolsLike) -> list[Tool]:
-    """Return a list of tools from one tool or function, several, or a dict of them by name.
+    """Return a list of tools from one tool, function, module or ``WebSearch``, several, or a dict of them by name.
 
     >>> def add(a: int, b: int) -> int:
     ...     return a + b
@@ -77,28 +77,20 @@ def as_tools(tools: ToolsLike) -> list[Tool]:
     """
     if tools is None:
         return []
-    if isinstance(tools, Tool) or callable(tools):
-        return [tools if isinstance(tools, Tool) else Tool(tools)]
+    if isinstance(tools, Tool | WebSearch) or callable(tools):
+        return [as_tool(tools)]
     if isinstance(tools, Mapping):
-        return [_named_tool(name, tool) for name, tool in cast("Mapping[str, ToolLike]", tools).items()]
-    return [tool if isinstance(tool, Tool) else Tool(tool) for tool in tools]
-
-
-def _named_tool(name: str, tool: ToolLike) -> Tool:
-    if not isinstance(tool, Tool):
-        return Tool(tool, name=name)
-    if tool.name != name:
-        raise ToolDefinitionError(f"The tool under {name!r} is named {tool.name!r}. Use its name, or give a list.")
-    return tool
+        return [as_tool(tool, name) for name, tool in cast("Mapping[str, ToolLike]", tools).items()]
+    return [*map(as_tool, tools)]
 
 
 class Toolbox(ChecksKeywords):
     """Tools by name, and the options to run them for a model.
 
-    ``tools``: ``Tool`` objects, functions, or a dict of them by name. ``parallel``: how many calls of a turn run at once
-    (``False``: one after the other). ``timeout`` (seconds) and ``max_output`` (characters) are defaults for tools without
-    these options. ``on_error`` is ``on_tool_error`` of ``ReAct``. Raises ``ToolDefinitionError`` for two tools of one name and
-    for a tool without a handler, ``ConfigurationError`` for another ``on_error``.
+    ``tools``: ``Tool`` objects, functions, modules, ``WebSearch``, or a dict of them by name. ``parallel``: how many calls of a
+    turn run at once (``False``: one after the other). ``timeout`` (seconds) and ``max_output`` (characters) are defaults for
+    tools without these options. ``on_error`` is ``on_tool_error`` of ``ReAct``. Raises ``ToolDefinitionError`` for two tools of
+    one name and for a tool without a handler, ``ConfigurationError`` for another ``on_error``.
 
     >>> def add(a: int, b: int) -> int:
     ...     return a + b
@@ -132,7 +124,8 @@ class Toolbox(ChecksKeywords):
     def _add(self, tool: Tool) -> None:
         if tool.name in self.tools:
             raise ToolDefinitionError(
-                f"Two tools are named {tool.name!r}, but a model needs distinct names. Rename one: Tool(f, name=...)."
+                f"Two tools are named {tool.name!r}, but a model needs distinct names. Name them: "
+                "tools={'one': f, 'other': g}, or Tool(f, name=...)."
             )
         if tool.handler is None and tool.config is None:
             raise ToolDefinitionError(
@@ -140,6 +133,11 @@ class Toolbox(ChecksKeywords):
                 "Tool.from_schema(name, description, parameters, handler). Predict offers tools without running them."
             )
         self.tools[tool.name] = tool
+
+    def check_injected(self) -> None:
+        """Raise ``ConfigurationError`` if an injected parameter of a tool has no value in this context, or a wrong one."""
+        for tool in self.tools.values():
+            tool.check_injected()
 
     def __call__(self, calls: Iterable[ToolCall]) -> list[ToolResult]:
         """Run calls, blocking; return the results in call order, as the model sees them."""
@@ -183,11 +181,13 @@ class _Calls:
             problem = f"Unknown tool {call.name[:60]!r}. The tools are: {', '.join(self._box.tools) or 'none'}."
         elif call.arguments is None:
             problem = "The arguments must be a JSON object."
+        elif deep := depth_problem():
+            problem = deep
         elif tool.handler is None:
             problem = f"The provider runs {tool.name} itself; do not call it."
         else:
             try:
-                return _ToolRunEffect(self._box, call, tool, tool.handler, tool.bind(call.arguments), self._record)
+                return _ToolRunEffect(self._box, call, tool, tool.bind(call.arguments), self._record)
             except Exception as fault:  # the validators of users' types may raise anything
                 is_expected = isinstance(fault, ValueError) and str(fault)
                 problem, error = (str(fault), None) if is_expected else (short_message(fault), fault)
@@ -244,7 +244,7 @@ class _KnownRun:
 
 
 class _ToolRunEffect:
-    __slots__ = ("_bound", "_box", "_handler", "_record", "call", "on_crash", "tool")
+    __slots__ = ("_bound", "_box", "_record", "call", "on_crash", "tool")
 
     kind = "tool"
     is_known = False
@@ -255,12 +255,11 @@ class _ToolRunEffect:
         box: Toolbox,
         call: ToolCall,
         tool: Tool,
-        handler: ToolFunction,
         bound: BoundArguments,
         record: RunRecorder | None,
     ) -> None:
         self._box, self.call, self.tool, self._record = box, call, tool, record
-        self._handler, self._bound, self.on_crash = handler, bound, tool.on_crash
+        self._bound, self.on_crash = bound, tool.on_crash
 
     def run(self) -> ToolRun:
         started, call = perf_counter(), CurrentCall(self.call)
@@ -311,10 +310,9 @@ class _ToolRunEffect:
         return value, done
 
     async def _run_awaited(self, started: float) -> _Outcome:
-        if self.tool.is_async:
-            waiting = self._handler(*self._bound.args, **self._bound.kwargs)
-            return await self._in_limit(self._await_value(waiting, started), started)
-        return await self._in_limit(self._run_in_thread(started), started)
+        waiting = self.tool.astart(self._bound)
+        running = self._run_in_thread(started) if waiting is None else self._await_value(waiting, started)
+        return await self._in_limit(running, started)
 
     async def _run_in_thread(self, started: float) -> _Outcome:
         # A thread cannot be stopped: after a timeout the handler continues and its value is dropped.
@@ -327,7 +325,7 @@ class _ToolRunEffect:
 
     def _call_handler(self, started: float) -> tuple[Any, ToolRun | None]:
         """Call the handler and convert its value in its thread: large values take time, generators run the tool's code."""
-        value = self._handler(*self._bound.args, **self._bound.kwargs)
+        value = self.tool.start(self._bound)
         return value, None if _is_awaitable(value) else self._finished_run(value, started)
 
     async def _await_value(self, waiting: Awaitable[object], started: float) -> _Outcome:

@@ -19,6 +19,8 @@ from sigwire.interpreters.interpreter import Interpreter
 from sigwire.interpreters.monty import interpreter_of
 from sigwire.lm.base import LanguageModel
 from sigwire.lm.secrets import wrap_secrets
+from sigwire.modules.agents.conversation import earlier_history
+from sigwire.modules.agents.react_signatures import split_history
 from sigwire.modules.agents.run import Termination
 from sigwire.modules.agents.submit import Submit
 from sigwire.modules.agents.toolbox import Toolbox, ToolsLike
@@ -34,7 +36,8 @@ from sigwire.modules.inputs import InputReader
 from sigwire.modules.predict import P, Predict, ReadingCalls, S, signature_of
 from sigwire.modules.program_stream import set_turn
 from sigwire.settings import current
-from sigwire.signatures.signature import Signature, SignatureClass
+from sigwire.signatures.signature import Signature, SignatureClass, SignatureMeta
+from sigwire.signatures.types.history import History
 
 __all__ = ["RLM", "SessionClasses"]
 
@@ -57,6 +60,9 @@ class RLM(ReadingCalls[P, S]):
     module's model), at most ``max_llm_calls`` texts in a call of the module and ``parallel`` at once; ``tools``, with
     ``on_tool_error`` as in ``ReAct``; and ``submit(...)`` with the outputs, which ends the run. After ``max_iters`` turns, one
     more request extracts the outputs from the session (``extract=False``: ``AgentStopped``). ``config`` are request options.
+
+    A call takes the signature's inputs by name, and ``history=``: the ``History`` (or its JSON) of an earlier run, whose
+    conversation this run continues. Variables of the earlier session are not kept.
 
     The result has the outputs, ``steps``, ``history`` and ``termination_reason`` as that of ``ReAct`` (typed: ``AgentRun.of``);
     ``attempts`` and ``usage`` have the requests of turns and of ``llm_query``. Attributes for optimizers: ``generate_action``,
@@ -107,10 +113,14 @@ class RLM(ReadingCalls[P, S]):
         self.interpreter: Interpreter = interpreter_of(interpreter, "RLM")
         self.toolbox = Toolbox(tools, max_output=None, on_error=on_tool_error)
         self._tools = HostTools(self.toolbox)
-        self._reader = InputReader(self.signature.spec)
-        self._submit = Submit(self.signature.spec, taken={*self._reader.names, *self._tools.by_name})
+        self.history_input: str | None = None
+        self._task: SignatureMeta = self.signature
+        if type(self).session_classes.run.continues:
+            self.history_input, self._task = split_history(self.signature)
+        self._reader = InputReader(self._task.spec)
+        self._submit = Submit(self._task.spec, taken={*self._reader.names, *self._tools.by_name})
         _check_names([*LANGUAGE_FUNCTIONS, *self._tools.by_name, *self._reader.names])
-        self._signatures = made = SessionSignatures(self.signature)
+        self._signatures = made = SessionSignatures(self._task)
         asking = [text.format(most=max_llm_calls) for text in LANGUAGE_FUNCTIONS.values()]
         self._listing = made.functions(asking, self._tools.by_name, self._submit)
         turn = made.turn(self._submit.name, max_output_chars, self.interpreter.capabilities)
@@ -128,8 +138,11 @@ class RLM(ReadingCalls[P, S]):
         """Return the steps of one run, without callbacks and call records of this module."""
         if args:
             raise self._reader.positional_error(type(self).__name__)
+        before = None if self.history_input is None else inputs.pop(self.history_input, None)
+        earlier = earlier_history(before, [*self._submit.codecs])
         given = self.prepare_inputs(self._reader, dict(inputs), check_types=current().warn_on_type_mismatch)
-        run = self._start(given)
+        self.toolbox.check_injected()
+        run = self._start(given, earlier)
         try:
             end = yield from self._loop(run)
             outputs = end.outputs if end.outputs is not None else (yield from self._extracted_outputs(run, end))
@@ -142,11 +155,11 @@ class RLM(ReadingCalls[P, S]):
         finally:
             run.close()
 
-    def _start(self, inputs: FieldValues) -> SessionRun:
+    def _start(self, inputs: FieldValues, earlier: History) -> SessionRun:
         submit, kind = SubmitFunction(self._submit), type(self).session_classes.run
         limits = self.interpreter.limits
         limits = replace(limits, output=self.max_output_chars, calls=max(limits.calls, self.max_llm_calls))
-        read = kind.read_inputs(self.signature, inputs)
+        read = kind.read_inputs(self._task, inputs)
         run = kind(
             self,
             self.interpreter.session(limits),
@@ -158,6 +171,7 @@ class RLM(ReadingCalls[P, S]):
         )
         run.add_names(LanguageCalls(self._asked_lm, self.max_llm_calls, self.parallel).functions)
         run.begin(read, self._listing)
+        run.history = earlier + run.history
         return run
 
     def _asked_lm(self) -> LanguageModel:
@@ -218,12 +232,13 @@ class RLM(ReadingCalls[P, S]):
             raise self._stopped_error(run, end, f"and could not be extracted: {error}") from error
         run.add_prediction(prediction, "extract")
         outputs: Mapping[str, object] = prediction.__dict__
+        run.add_outputs({name: value for name, value in outputs.items() if name in self._submit.codecs})
         return outputs
 
     def _stopped_error(self, run: SessionRun, end: Termination, hint: str) -> AgentStopped:
         return AgentStopped(
             f"The run ended without its outputs ({', '.join(self._submit.codecs)}): {end.why}; {hint}. "
-            "error.steps has all turns.",
+            "error.steps has all turns; call again with history=error.history to continue.",
             reason=end.reason,
             steps=tuple(run.steps),
             history=run.history,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sigwire.core.json import JsonValue
 from sigwire.core.messages import Message
 from sigwire.core.record import FieldValues
+from sigwire.modules.agents.conversation import answer_text
 from sigwire.modules.agents.run import ReActStep
 from sigwire.modules.code.code_run import CodeReply, CodeRun
 from sigwire.modules.code.variables import describe_variables, json_variables
@@ -33,6 +34,8 @@ class SessionRun(CodeRun):
 
     history = History()
     described = ""
+    continues = True
+    """Whether a run continues the ``history`` of an earlier one. A subclass may take an input of that type as another."""
 
     @classmethod
     def read_inputs(cls, signature: SignatureMeta, inputs: FieldValues) -> SessionInputs:
@@ -45,6 +48,10 @@ class SessionRun(CodeRun):
         """Begin the conversation with the inputs and the functions of the session."""
         self.described = inputs.described
         self.history = History([Turn({"functions": functions, "variables": inputs.described})])
+
+    def add_outputs(self, outputs: FieldValues) -> None:
+        """Add extracted outputs as the message that ends the conversation."""
+        self.history = self.history.append(Message.assistant(answer_text(outputs)))
 
     def turn_inputs(self, limit: int) -> FieldValues:
         """Return what the model is asked with in a turn; ``limit``: the most turns."""

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterable, Mapping
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.schema import schema_of
-from sigwire.core.tools.inspection import type_hints
+from sigwire.core.tools.module_tool import result_types
 from sigwire.core.tools.tool import Tool
 
 __all__ = ["python_type", "tool_signature"]
@@ -53,13 +52,16 @@ def _result_type(tool: Tool) -> str:
     declared = tool.metadata.get("outputSchema")
     if isinstance(declared, dict):
         return python_type(declared)
-    if tool.handler is None or not inspect.isroutine(tool.handler):
+    if tool.handler is None:
         return ""
-    hints = type_hints(tool.handler, tool.name, set())
+    types = result_types(tool.handler)
     try:
-        return python_type(schema_of(hints["return"])) if "return" in hints else ""
+        schemas = {name: schema_of(kind) for name, kind in types.items()}
     except (KeyError, TypeError, RuntimeError):  # a class without a schema
         return ""
+    if not schemas:
+        return ""
+    return python_type(schemas.get("", {"type": "object", "properties": {**schemas}}))
 
 
 def python_type(schema: JsonValue, depth: int = 0) -> str:

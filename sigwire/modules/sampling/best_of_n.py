@@ -97,6 +97,10 @@ class BestOfN(StepsModule):
             trace.extend(best.trace)
         return best.prediction
 
+    def tool_source(self) -> object:
+        """Return what describes the module inside."""
+        return self.module.tool_source()
+
     def _run(
         self, program: Module, number: int, args: tuple[object, ...], inputs: dict[str, object]
     ) -> Steps[SampledRun]:

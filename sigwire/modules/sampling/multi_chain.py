@@ -12,7 +12,7 @@ from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, InputError
 from sigwire.modules.module import StepsModule
 from sigwire.modules.predict import Predict, signature_of
-from sigwire.signatures.declarations import InputField, OutputField
+from sigwire.signatures.declarations import InputField, OutputField, added_output
 from sigwire.signatures.signature import Signature
 
 __all__ = ["MultiChainComparison"]
@@ -56,7 +56,7 @@ class MultiChainComparison(StepsModule):
             asked = asked.append(
                 f"reasoning_attempt_{number}", InputField(desc="the reasoning and answer of a student")
             )
-        reason = OutputField(desc="Compare the attempts, then reason to the right answer.")
+        reason = added_output(OutputField(desc="Compare the attempts, then reason to the right answer."))
         if temperature is not None:
             config["temperature"] = temperature
         self.predict: Predict[..., Any] = Predict(asked.prepend("rationale", reason, str), **config)
@@ -73,6 +73,9 @@ class MultiChainComparison(StepsModule):
         attempts = {f"reasoning_attempt_{number}": self._attempt(each) for number, each in enumerate(found, 1)}
         prediction: Prediction = yield from self.predict.call_steps(**inputs, **attempts)
         return prediction
+
+    def tool_source(self) -> None:
+        """Return ``None``: a call takes completions, which no model can give."""
 
     def _attempt(self, completion: Mapping[str, Any]) -> str:
         """Return the reasoning and the outputs of an answer as text, whole."""

@@ -24,7 +24,6 @@ from sigwire.core.example import Example, Prediction
 from sigwire.core.json import JsonObject
 from sigwire.core.record import to_plain
 from sigwire.core.response import Usage
-from sigwire.effects.gather import Gather
 from sigwire.effects.steps import Steps
 from sigwire.errors import BudgetSpent, InputError, LMError, ModelError
 from sigwire.evaluate.cell import Cell, CellOptions, counted
@@ -276,7 +275,7 @@ class Engine:
             self._spending.fitting(1)
             rest = self._spending.rest()
             answers = [self._answer(effect, key, keys[key], failures, rest) for key in missing]
-            yield Gather(answers, limit=self._setup.limit)
+            yield from self._rows.at_once(answers, RowsCaller())
             rounds += 1
             if rounds > _MAX_ROUNDS:
                 raise SearchPaused.after(failures)
@@ -286,7 +285,7 @@ class Engine:
         """Ask the writing model once, within a budget; an answer that cannot be used is recorded too."""
         in_run(self._rows.run)
         record: JsonObject = {"outputs": None}
-        # Not around ``Gather``, as in ``RowRun``.
+        # Not around all answers, as in ``RowRun``.
         with (
             budget or nullcontext(),
             UsageTracker(keep_runs=False) as tracker,

@@ -13,8 +13,9 @@ from typing import Any, NoReturn, Self, TypeAlias, cast
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.narrow import is_items, is_mapping
+from sigwire.core.parts import AudioPart, FilePart, ImagePart, TextPart
 from sigwire.core.record import FieldValue, FieldValues, Record, to_plain
-from sigwire.core.tools.calls import ToolCalls
+from sigwire.core.tools.calls import ToolCall, ToolCalls, ToolResult
 from sigwire.errors import InputError
 from sigwire.show.card import HasCard
 from sigwire.signatures.types.base import FieldType
@@ -107,6 +108,19 @@ class History(FieldType, HasCard):
         added = (*turns, fields) if fields else turns
         return _from_turns((*self.messages, *map(_turn, added)))
 
+    def without_tools(self) -> History:
+        """Return the history without calls of tools (``submit`` too) and their results; fields and texts stay.
+
+        For another agent, which has other tools.
+
+        >>> from sigwire.core.tools.calls import ToolCall, ToolResult
+        >>> call, result = ToolCall("call_0", "find", {}), ToolResult("call_0", "find", "here")
+        >>> asked, answer = {"question": "Where?"}, Message.assistant("I look.", [call])
+        >>> [turn for turn in History([asked, answer, Message.tool(result)]).without_tools()]
+        [Turn({'question': 'Where?'}), Message(role='assistant', parts=(TextPart(text='I look.'),))]
+        """
+        return _from_turns(kept for turn in self.messages if (kept := _without_tools(turn)) is not None)
+
     def __add__(self, other: Iterable[FieldValues | Message]) -> History:
         return self.append(*other)
 
@@ -177,6 +191,18 @@ class History(FieldType, HasCard):
             "properties": {"messages": {"type": "array", "items": {"type": "object"}}, "kinds": {"type": "object"}},
             "required": ["messages"],
         }
+
+
+def _without_tools(turn: AnyTurn) -> AnyTurn | None:
+    """Return a turn without calls and results, ``None`` if nothing is left."""
+    if isinstance(turn, Turn):
+        fields = {name: value for name, value in turn.items() if not isinstance(value, ToolCalls)}
+        return turn if len(fields) == len(turn) else Turn(fields) if fields else None
+    if not any(isinstance(part, ToolCall | ToolResult) for part in turn.parts):
+        return None if turn.role == "tool" else turn
+    # Thoughts before calls go with them: OpenAI's Responses refuses a reasoning item without the item that followed it.
+    parts = tuple(part for part in turn.parts if isinstance(part, TextPart | ImagePart | AudioPart | FilePart))
+    return Message(turn.role, parts) if parts and turn.role != "tool" else None
 
 
 def _from_turns(turns: Iterable[AnyTurn]) -> History:

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Literal, NamedTuple, NotRequired, Optional, c
 
 import pydantic.dataclasses
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import (
     BaseModel,
@@ -279,7 +279,6 @@ HINTS = st.recursive(st.sampled_from(LEAVES), composed, max_leaves=4)
 
 
 @given(st.lists(HINTS, min_size=1, max_size=2))
-@settings(max_examples=200, deadline=None)
 def test_composed_types_are_described_as_in_a_record(hints: list[Any]) -> None:
     def described(tool: Any) -> str:
         try:

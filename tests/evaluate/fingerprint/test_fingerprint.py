@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import os
 import subprocess
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 import pytest
 
@@ -31,6 +33,7 @@ from sigwire import (
 )
 from sigwire.evaluate.evaluation import Evaluate, load_records
 from sigwire.evaluate.fingerprint.identity import differences, run_fingerprint
+from sigwire.evaluate.fingerprint.reading import is_users_file
 from sigwire.lm.client import LM
 from sigwire.testing import FakeProvider
 
@@ -322,6 +325,59 @@ def test_objects_without_a_readable_content_are_named() -> None:
 
     found: Any = run_fingerprint(answer, None, None, {})
     assert [each for each in found["unknown"] if "closure `handle`" in each and "object" in each]
+
+
+@pytest.mark.parametrize("folder", ["site-packages", "dist-packages"])
+def test_file_that_is_installed_for_another_interpreter_is_no_file_of_the_user(folder: str, tmp_path: Path) -> None:
+    path = tmp_path / "lib" / folder / "package" / "part.py"
+    path.parent.mkdir(parents=True)
+    path.write_text("")
+    (tmp_path / "linked.py").symlink_to(path)
+    assert [is_users_file(str(each)) for each in (path, tmp_path / "linked.py", tmp_path / "own.py")] == [
+        False,
+        False,
+        True,
+    ]
+
+
+def test_weak_collections_are_skipped_and_named() -> None:
+    class Held:
+        pass
+
+    held = Held()
+    by_name, names, some = WeakValueDictionary({"a": held}), WeakKeyDictionary({held: 1}), WeakSet([held])
+
+    def metric(example: Example, prediction: Prediction) -> bool:
+        return bool(by_name or names or some)
+
+    def read() -> Any:
+        return run_fingerprint(tried, None, None, {"metric": metric})
+
+    tried = program()
+    before = read()
+    del held
+    gc.collect()
+    assert differences(before, read()) == []
+    assert [each for each in before["unknown"] if "weakref" in each] == [
+        f"`metric`: closure `{name}` (weakref.{kind})"
+        for name, kind in [("by_name", "WeakValueDictionary"), ("names", "WeakKeyDictionary"), ("some", "WeakSet")]
+    ]
+
+
+def test_mapping_to_which_an_item_is_added_while_it_is_read_is_read() -> None:
+    class Growing:
+        def __str__(self) -> str:
+            found[len(found)] = 0
+            return "growing"
+
+    found: dict[object, int] = {Growing(): 1}
+
+    def metric(example: Example, prediction: Prediction) -> bool:
+        return bool(found)
+
+    assert (
+        "`metric`: closure `found`" in run_fingerprint(program(), None, None, {"metric": metric})["metrics"]["metric"]
+    )
 
 
 def test_no_secret_enters() -> None:

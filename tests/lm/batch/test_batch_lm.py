@@ -61,6 +61,8 @@ WAVES: dict[str, Any] = {"quiet": 1e9, "max_wait": 1e9}  # a batch is sent only 
 
 def ask_all(lm: BatchLM, inputs: Sequence[Mapping[str, object]]) -> list[Any]:
     """Return the answers, or errors, of programs that run at once."""
+    if lm.queue.options.deadline is not None:
+        lm.queue.options.clock.stop_until(len(inputs), lm.queue)  # type: ignore[attr-defined]
     program = Predict("question -> answer", lm=lm)
 
     def ask(values: Mapping[str, object]) -> Steps[Any]:

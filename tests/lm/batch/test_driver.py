@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 from typing import cast
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sigwire.errors import LMTransportError
@@ -34,6 +34,7 @@ from sigwire.lm.codecs.batches.shared import (
     read_json,
 )
 from sigwire.lm.http.messages import HttpReply
+from tests.strategies import at_most
 
 
 class World:
@@ -135,7 +136,7 @@ def is_answered(future: LineFuture) -> bool:
     lag=st.sampled_from([0.0, 20.0, 50.0]),
     loses=st.booleans(),
 )
-@settings(max_examples=30, deadline=None)
+@at_most(30)
 def test_each_line_is_answered_and_charged_once_or_if_results_are_lost_twice(
     seed: int, lives: int, marks: bool, lag: float, loses: bool
 ) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sigwire import LM, Message, Request, to_provider
@@ -25,6 +25,7 @@ from sigwire.testing.places import WIRES
 from sigwire.testing.request_node import RequestNode
 from sigwire.testing.wire import ReceivedRequest
 from tests.lm.histories.any_history import TARGETS, WIRES_OF, histories
+from tests.strategies import at_most
 
 TOOLS: Any = ({"type": "function", "function": {"name": "add", "parameters": {"type": "object", "properties": {}}}},)
 PICTURE = ImagePart(data="iVBORw0KGgo=", media_type="image/png")
@@ -113,6 +114,6 @@ def encoded(lm: LM, request: Request) -> EncodedRequest:
 
 
 @given(histories, st.sampled_from([*sorted(WIRES), "litellm"]))
-@settings(max_examples=60)
+@at_most(60)
 def test_any_history_is_accepted_by_every_provider(history: list[Message], wire: str) -> None:
     read_by_fake(wire, history)

@@ -7,7 +7,7 @@ import functools
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sigwire import LM, PortableHistory, to_provider
@@ -15,6 +15,7 @@ from sigwire.core.messages import Message
 from sigwire.core.parts import TextPart
 from sigwire.core.tools.calls import ToolCall
 from tests.lm.histories.any_history import TARGETS, WIRES_OF, histories
+from tests.strategies import at_most
 
 
 @functools.cache
@@ -30,7 +31,7 @@ targets = st.sampled_from(sorted(TARGETS))
 
 
 @given(histories, targets)
-@settings(max_examples=25)
+@at_most(25)
 def test_conversion_changes_nothing_in_its_own_result(history: list[Message], target: str) -> None:
     before = copy.deepcopy(history)
     once = converted(history, target)
@@ -41,7 +42,7 @@ def test_conversion_changes_nothing_in_its_own_result(history: list[Message], ta
 
 
 @given(histories, targets)
-@settings(max_examples=25)
+@at_most(25)
 def test_losses_are_empty_exactly_when_nothing_changed(history: list[Message], target: str) -> None:
     messages, losses = converted(history, target)
     assert (list(messages) == history) == (losses == ())
@@ -49,7 +50,7 @@ def test_losses_are_empty_exactly_when_nothing_changed(history: list[Message], t
 
 
 @given(histories, targets, targets)
-@settings(max_examples=25)
+@at_most(25)
 def test_there_and_back_keeps_texts_calls_and_results(history: list[Message], there: str, back: str) -> None:
     kept = converted(converted(converted(history, back).messages, there).messages, back).messages
     everything = "\n".join(_texts(kept))
@@ -60,7 +61,7 @@ def test_there_and_back_keeps_texts_calls_and_results(history: list[Message], th
 
 
 @given(histories, targets)
-@settings(max_examples=25)
+@at_most(25)
 def test_content_is_lost_only_in_losses_of_that_severity(history: list[Message], target: str) -> None:
     messages, losses = converted(history, target)
     if not any(loss.severity == "content" for loss in losses):

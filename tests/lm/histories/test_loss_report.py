@@ -7,7 +7,7 @@ import itertools
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sigwire import LM, Message, Request, to_provider
@@ -20,6 +20,7 @@ from sigwire.lm.litellm.codec import encode_call, target_for
 from sigwire.testing import FakeProvider
 from tests.lm.histories.any_history import TARGETS, WIRES_OF
 from tests.lm.histories.marked import KINDS, marked_history, marks_of, unfounded, unreported
+from tests.strategies import at_most
 
 PAIRS = list(itertools.product(sorted(TARGETS), repeat=2))
 FAMILIES = {"openai": "openai-chat", "litellm": "litellm/cohere"}
@@ -73,7 +74,7 @@ def test_every_loss_is_named_and_only_losses_are(there: str, back: str) -> None:
 
 
 @given(st.sampled_from(PAIRS), any_turns)
-@settings(max_examples=60)
+@at_most(60)
 def test_every_loss_of_any_history_is_named_and_only_losses_are(pair: tuple[str, str], turns: Any) -> None:
     history, losses, body = converted(*pair, turns)
     assert unreported(history, losses, body) == []
@@ -95,7 +96,7 @@ def test_report_without_a_loss_or_request_without_a_part_is_found(back: str) -> 
 
 
 @given(st.sampled_from(PAIRS), any_turns)
-@settings(max_examples=40)
+@at_most(40)
 def test_strict_call_raises_exactly_for_lost_content(pair: tuple[str, str], turns: Any) -> None:
     check_strict_call(*pair, turns)
 
@@ -120,7 +121,7 @@ def check_strict_call(there: str, back: str, turns: Any) -> None:
 
 
 @given(st.sampled_from(PAIRS), any_turns)
-@settings(max_examples=40)
+@at_most(40)
 def test_second_conversion_of_any_history_has_no_losses(pair: tuple[str, str], turns: Any) -> None:
     there, back = pair
     once = to_provider(marked_history(turns, FAMILIES.get(there, there)), model(back)).messages
@@ -128,7 +129,7 @@ def test_second_conversion_of_any_history_has_no_losses(pair: tuple[str, str], t
 
 
 @given(st.sampled_from(PAIRS), any_turns)
-@settings(max_examples=40)
+@at_most(40)
 def test_text_calls_and_results_are_there_after_a_way_back(pair: tuple[str, str], turns: Any) -> None:
     there, back = pair
     history = marked_history(turns, FAMILIES.get(there, there))

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 from sigwire.core.json import JsonObject
@@ -18,6 +17,7 @@ from sigwire.core.schema import validator
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.core.tools.choice import ToolChoice
 from sigwire.lm.client import LM
+from tests.strategies import at_most
 
 LEXICAL = LM("offline/lexical")
 
@@ -174,7 +174,7 @@ shapes = results | st.dictionaries(
     shapes,
     shapes,
 )
-@hypothesis_settings(max_examples=60)
+@at_most(60)
 def test_lexical_ends_every_loop_and_makes_no_call_twice(question: str, one: Any, other: Any) -> None:
     given_results = {
         "library.find_member": one,
@@ -187,7 +187,7 @@ def test_lexical_ends_every_loop_and_makes_no_call_twice(question: str, one: Any
 
 
 @given(st.text(max_size=80))
-@hypothesis_settings(max_examples=60)
+@at_most(60)
 def test_lexical_answers_any_question_with_text_or_valid_calls(question: str) -> None:
     choice = ask(question, *LIBRARY, WEATHER)
     assert choice.text or choice.tool_calls
@@ -239,7 +239,7 @@ SCHEMAS: list[JsonObject] = [
 
 
 @given(st.text(max_size=60), st.sampled_from(SCHEMAS))
-@hypothesis_settings(max_examples=60)
+@at_most(60)
 def test_lexical_returns_json_that_is_valid_for_the_schema(question: str, schema: JsonObject) -> None:
     choice = ask(question, response_format=ResponseFormat(schema))
     assert validator(schema)(json.loads(choice.text)) == []

@@ -352,3 +352,46 @@ def test_code_cannot_catch_an_error_of_a_query_that_ends_the_run(error: Exceptio
     with pytest.raises(type(error)) as found:
         program(log="x")
     assert found.value is error
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_history_of_a_run_continues_in_the_next(mode: str) -> None:
+    program, lm, _ = reader(turn("submit(cause='disk', lines=3)"), turn("submit(cause='still', lines=4)"))
+    first = called(mode, program, log="first log")
+    second = called(mode, program, log="second log", history=first.history.to_json())
+    assert (second.cause, len(second.history)) == ("still", 2 * len(first.history))
+    assert second.history.messages[: len(first.history)] == first.history.messages
+    sent = [message.text for message in lm.requests[1].messages]
+    assert sum("first log" in text for text in sent) == sum("second log" in text for text in sent) == 1
+    assert any("submit(cause='disk', lines=3)" in text for text in sent)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_history_field_of_the_signature_is_the_conversation(mode: str) -> None:
+    program = RLM("chat: History, log -> cause")
+    program.set_lm(lm := FakeLM([turn("submit(cause=log)"), turn("submit(cause=log)")]))
+    first = called(mode, program, log="one")
+    assert called(mode, program, log="two", chat=first.history).cause == "two"
+    assert "chat" not in lm.requests[1].messages[-1].text
+    chat = sigwire.ChatSession(program)
+    program.set_lm(FakeLM([turn("submit(cause=log)"), turn("submit(cause=log)")]))
+    assert (chat(log="three").cause, chat(log="four").cause, len(chat.conversation)) == ("three", "four", 4)
+
+
+def test_extracted_outputs_end_the_history() -> None:
+    program, lm, _ = reader(
+        turn("print(1)"), {"cause": "disk", "lines": 3}, turn("submit(cause='x', lines=1)"), max_iters=1
+    )
+    result = program(log="log")
+    assert result.history.messages[-1].text == '{"cause":"disk","lines":3}'
+    program(log="log", history=result.history)
+    assert any('"cause":"disk"' in message.text for message in lm.requests[-1].messages)
+
+
+def test_history_of_an_error_continues_in_the_next_run() -> None:
+    program, _, _ = reader(turn("print(1)"), turn("submit(cause='x', lines=1)"), max_iters=1, extract=False)
+    with pytest.raises(AgentStopped, match="history=error.history") as raised:
+        program(log="log")
+    assert program(log="log", history=raised.value.history).cause == "x"
+    with pytest.raises(InputError):
+        program(log="log", history=3)

@@ -12,7 +12,7 @@ from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sigwire.errors import BudgetSpent, ConfigurationError
@@ -178,7 +178,6 @@ _ACTIONS = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
 @example([("reserve", 2, 0), ("reserve", 3, 1), ("reserve", 4, 0), ("reserve", 1, 1)], (4, 4))
 @given(actions=_ACTIONS, limits=st.tuples(st.integers(0, 6), st.integers(0, 6)))
 def test_ledger_never_exceeds_its_limits(actions: list[tuple[str, int, int]], limits: tuple[int, int]) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import sigwire
@@ -34,6 +34,7 @@ from sigwire import (
     ToolDefinitionError,
     ToolDone,
 )
+from tests.strategies import at_most
 
 MODES = ["blocking", "awaited", "streamed", "astreamed"]
 SUBMIT = ToolCall("end", "submit", {"a": "done"})
@@ -440,7 +441,7 @@ DECISIONS = st.sampled_from(["approve", "deny", "edit"])
 
 
 @pytest.mark.long
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@at_most(40)
 @given(st.lists(st.tuples(st.booleans(), DECISIONS), min_size=1, max_size=5), st.booleans())
 def test_any_mix_of_decisions_gives_each_call_one_result(calls: list[tuple[bool, str]], in_parallel: bool) -> None:
     made = [pay(f"c{at}", at) if asks else read(f"c{at}", at) for at, (asks, _) in enumerate(calls)]
