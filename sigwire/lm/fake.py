@@ -126,7 +126,12 @@ class FakeLM(BaseLM):
     def _scripted_steps(self, request: Request, streamed: bool, call: Call | None = None) -> Steps[Response]:
         if call is not None:
             call.begin(in_process=True)
-        response = self._answer(request)
+        try:
+            response = self._answer(request)
+        except LMError as error:  # a script may have one exception several times: what a run set on it is removed
+            error.__dict__.pop("call_report", None)
+            error.attempts = (Attempt(model=self.model, error=error.code),)
+            raise
         if streamed:
             for event in events_of(response, self.cut):
                 yield Emit(event)
@@ -146,7 +151,7 @@ class FakeLM(BaseLM):
         if isinstance(answer, Response):
             return answer
         if _is_error(answer):
-            raise self._logged(cast("BaseException | type[BaseException]", answer))
+            raise cast(BaseException, answer)
         if callable(answer):
             return self._resolve(answer(request), request)
         if isinstance(answer, (list, tuple)):
@@ -154,14 +159,6 @@ class FakeLM(BaseLM):
             if answer and not _are_calls(answer):
                 return [choice for item in answer for choice in _choices(self._resolve(item, request))]
         return (self._choice(answer),)
-
-    def _logged(self, error: BaseException | type[BaseException]) -> BaseException:
-        """Return an error with its exchange. A script may have one exception several times: what runs set on it is removed."""
-        made = error() if isinstance(error, type) else error
-        if isinstance(made, LMError):
-            made.__dict__.pop("call_report", None)
-            made.attempts = (Attempt(model=self.model, error=made.code),)
-        return made
 
     def _choice(self, answer: object) -> Choice:
         if isinstance(answer, Choice):
