@@ -211,6 +211,15 @@ class Meta:
     made_by: str = ""
     seconds: float = 0.0
 
+    def with_report(self, report: Any) -> Self:
+        """Return a copy with a report. (``replace`` is slow.)"""
+        if type(self) is not Meta:
+            return replace(self, report=report)
+        return type(self)(
+            self.signature, self.response, self.choice, self.repairs, self.mode, self.attempts, self.completions,
+            self.lm_usage, report, self.made_by, self.seconds,
+        )  # fmt: skip
+
 
 _NO_META = Meta()
 _set = object.__setattr__

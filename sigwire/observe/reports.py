@@ -89,13 +89,13 @@ class CallNode(Collector):
     __slots__ = ("_around", "_call", "_names", "_path", "_started", "_turn", "kind", "module", "name", "report")
 
     def __init__(self, kind: Literal["module", "tool"], name: str, module: object = None) -> None:
-        super().__init__(self)
+        self.owner, self.further, self.entries = self, None, list[Any]()
         self._around = around = collector.get()
         self.kind, self.name, self.module = kind, name, module
         self._path = _path_of(None if around is None else around.owner, module, name) if kind == "module" else ""
         self._turn = running.get().turn
         self._call: str = getattr(ACTIVE_TOOL_CALL.get(), "within", "")
-        self._names: dict[int, str] = {}
+        self._names: dict[int, str] | None = None
         self._started = perf_counter()
         self.report: CallReport | None = None
         if around is not None:
@@ -113,12 +113,13 @@ class CallNode(Collector):
         """Return the path of a module inside this one; ``None`` if it is not inside."""
         if module is self.module:
             return self.path
-        name = self._names.get(id(module))
+        names = self._names = self._names if self._names is not None else {}
+        name = names.get(id(module))
         if name is None:
             if (name := path_in(self.module, module)) is None:
                 return None
-            self._names[id(module)] = name
-        return _joined(self.path, name)
+            names[id(module)] = name
+        return _joined(self._path, name)
 
     def __enter__(self) -> CallNode:
         collector.set(self)
@@ -131,8 +132,8 @@ class CallNode(Collector):
             self.report = self.snapshot(None if error is None else type(error).__name__)
             if self.kind == "tool" and not self.report.inner:
                 self.report = None
-        self.entries, self.further, self.module = None, self._around, None
-        self._names = {}
+        self.entries, self.further = None, self._around
+        self.owner = self.module = None  # the owner of a node is the node: a cycle would wait for the garbage collector
 
     def snapshot(self, error: str | None = None) -> CallReport:
         """Return the report of what ran until now."""
@@ -145,7 +146,8 @@ class CallNode(Collector):
             self._call,
             perf_counter() - self._started,
             error,
-            own_warnings=tuple(_warnings_of(entries)),
+            (),
+            tuple(_warnings_of(entries)),
             inner=reports_of(entries),
         )
 
@@ -165,22 +167,21 @@ def _joined(outer: str, inner: str) -> str:
 
 def reports_of(entries: Sequence[Any]) -> tuple[CallReport, ...]:
     """Return the reports of entries, of calls that run until now."""
-    return tuple(_reports_in(tuple(entries)))
-
-
-def _reports_in(entries: Sequence[Any]) -> Iterator[CallReport]:
-    for entry in entries:
-        if type(entry) is CallReport:
-            yield entry
-        elif type(entry) is Collector:  # steps that ran beside others
-            yield from _reports_in(tuple(entry.entries or ()))
-        elif type(entry) is not LMWarning:
-            report: CallReport | None = entry.report
-            if report is None and type(entry) is CallNode and entry.entries is not None:
+    found: list[CallReport] = []
+    for entry in tuple(entries):  # a thread may add one
+        kind = type(entry)
+        if kind is Leaf or kind is CallNode:
+            report = entry.report
+            if report is None and kind is CallNode and entry.entries is not None:
                 report = entry.snapshot()
                 report = report if report.inner or entry.kind == "module" else None
             if report is not None:
-                yield report
+                found.append(report)
+        elif kind is CallReport:
+            found.append(entry)
+        elif kind is Collector:  # steps that ran beside others
+            found.extend(reports_of(entry.entries or ()))
+    return tuple(found)
 
 
 def _warnings_of(entries: Sequence[Any]) -> Iterator[LMWarning]:
@@ -219,7 +220,8 @@ def with_report(value: T, report: CallReport | None) -> T:
     """Return the prediction with the report. The given one may be an inner call's, with a report of its own."""
     if not isinstance(value, Record) or not type(value)._is_result:  # pyright: ignore[reportPrivateUsage]
         return value
-    meta = replace(value._meta, report=report)  # pyright: ignore[reportPrivateUsage]
+    known: Meta = value._meta  # pyright: ignore[reportPrivateUsage]
+    meta = known.with_report(report)
     keys = value._input_keys  # pyright: ignore[reportPrivateUsage]
     return new_record(type(value), dict(value.__dict__), keys, meta)
 

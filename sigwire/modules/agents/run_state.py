@@ -192,8 +192,8 @@ class RunState(StepLog):
         )
 
     def run(self, reason: TerminationReason | None) -> AgentRun:
-        """Return the log of the finished turns."""
-        return AgentRun(tuple(self.steps), self.history, reason, self.report)
+        """Return the log of the finished turns, without its report: the run has not ended."""
+        return AgentRun(tuple(self.steps), self.history, reason)
 
     @property
     def report(self) -> CallReport:

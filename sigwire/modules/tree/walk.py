@@ -83,6 +83,11 @@ def path_between(root: object, part: object) -> str | None:
 
     >>> path_between(Walkable(), Walkable())
     """
+    for attribute, value in vars(root).items():
+        if value is part:
+            return attribute
+        if isinstance(value, (list, tuple, dict)) and (step := _item_at(cast("Sequence[object]", value), part)):
+            return f"{attribute}{step}"
     seen = {id(root)}
     queue: list[tuple[Path, object]] = [((), root)]
     for prefix, owner in queue:  # the loop body appends to the queue
@@ -93,6 +98,12 @@ def path_between(root: object, part: object) -> str | None:
                 seen.add(id(found))
                 queue.append(((*prefix, *path), found))
     return None
+
+
+def _item_at(container: Sequence[object] | dict[object, object], part: object) -> str:
+    """Return the step to an item of a container, "" if the part is no item."""
+    items = container.items() if isinstance(container, dict) else enumerate(container)
+    return next((f"[{key}]" for key, item in items if item is part), "")
 
 
 def _reversed_items(container: Sequence[object] | dict[object, object]) -> Iterator[tuple[ItemStep | int, object]]:
