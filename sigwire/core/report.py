@@ -14,6 +14,7 @@ from sigwire.show.card import HasCard
 
 __all__ = ["CallReport", "attempts_of", "usage_of", "warnings_of"]
 
+_NO_USAGE = Usage()
 _Cache: TypeAlias = Literal["hit", "miss", "off"]
 
 
@@ -94,9 +95,10 @@ class CallReport(Value, HasCard):
     def usage(self) -> Usage:
         """The tokens of all exchanges, failed ones included."""
         attempts = self.attempts
-        total = attempts[0].usage if len(attempts) == 1 else sum((each.usage for each in attempts), Usage())
-        is_unlogged = total == Usage() and self.response is not None and not (self.inner and attempts)
-        return self.response.usage if is_unlogged and self.response is not None else total
+        total = attempts[0].usage if len(attempts) == 1 else sum((each.usage for each in attempts), _NO_USAGE)
+        if self.response is None or (self.inner and attempts) or total != _NO_USAGE:
+            return total
+        return self.response.usage  # of a response without a log
 
     @property
     def warnings(self) -> tuple[LMWarning, ...]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import copy
+import gc
 import json
 import pickle
 import threading
+import tracemalloc
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -796,3 +798,26 @@ def test_usage_of_deep_trees_needs_no_recursion() -> None:
     for _ in range(5000):
         report = CallReport(inner=(report,))
     assert (report.usage.input_tokens, len(list(report))) == (1, 5001)
+
+
+def test_tree_holds_little_memory() -> None:
+    class Many(Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.ask = Provider().predict({"a": "x"})
+
+        def forward(self, q: str) -> Any:
+            for _ in range(300):
+                self.ask(q=q)
+            return Prediction(a="x")
+
+    program = Many()
+    program(q="?")
+    program.ask.lm.requests.clear()
+    tracemalloc.start()
+    result = program(q="?")
+    program.ask.lm.requests.clear()
+    gc.collect()
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held / len(list(result.run)) < 2048  # bytes

@@ -24,28 +24,29 @@ def report_line(report: CallReport) -> str:
 
 
 def report_tree(report: CallReport) -> str:
-    """Return a line for each call: name, path and turn, what it took. A line has at most 80 characters.
+    """Return a line for each call: name, path inside the call around, turn, and what it took; at most 80 columns.
 
     >>> print(report_tree(CallReport(name="Team", inner=(CallReport(name="Predict", path="first", seconds=0.5),))))
     Team                                                           0 requests · 0 ms
       Predict first                                              0 requests · 500 ms
     """
     lines: list[str] = []
-    stack = [(0, report)]
+    stack = [(0, "self", report)]
     while stack and len(lines) < _MOST_LINES:
-        depth, each = stack.pop()
-        lines.append(_line(each, depth))
-        stack.extend((depth + 1, inner) for inner in reversed(each.inner))
+        depth, around, each = stack.pop()
+        path = "self" if each.path == around else each.path.removeprefix(f"{around}.")
+        lines.append(_line(each, path, depth))
+        stack.extend((depth + 1, each.path, inner) for inner in reversed(each.inner))
     if stack:
         lines.append(f"… {count(sum(1 for _ in report) - len(lines), 'more call')}")
     return "\n".join(lines)
 
 
-def _line(report: CallReport, depth: int) -> str:
+def _line(report: CallReport, path: str, depth: int) -> str:
     facts = inline(" · ".join(report_facts(report)), _WIDTH - _LEAST_NAME - 2)
     indent = " " * min(2 * depth, _WIDTH - _LEAST_NAME - 2 - len(facts))
     room = _WIDTH - len(indent) - len(facts) - 2
-    name = _named(report)
+    name = _named(report, path)
     if display_width(name) > room:
         name = f"{name[: cut_at(name, room - 1)]}…"
     blanks = _WIDTH - len(indent) - display_width(name) - len(facts)
@@ -65,12 +66,12 @@ def _card(report: CallReport, depth: int) -> Card:
     if report.cache == "hit" and not report.inner:
         tags.append(CardTag("cache hit", "call"))
     rows = warning_rows(report.own_warnings)
-    subtitle = " · ".join([*_place(report), *report_facts(report)])
+    subtitle = " · ".join([*_place(report, report.path), *report_facts(report)])
     return Card(_name(report), subtitle, rows, children=children, tags=tags, is_open=True)
 
 
-def _named(report: CallReport) -> str:
-    facts = [*_place(report), *([f"({report.error})"] if report.error else [])]
+def _named(report: CallReport, path: str) -> str:
+    facts = [*_place(report, path), *([f"({report.error})"] if report.error else [])]
     hit = ["cache hit"] if report.cache == "hit" and not report.inner else []
     return " ".join([_name(report), *facts, *hit])
 
@@ -79,8 +80,8 @@ def _name(report: CallReport) -> str:
     return inline(report.name, 60) or "call"
 
 
-def _place(report: CallReport) -> Iterator[str]:
-    if report.path != "self":
-        yield inline(report.path, 60)
+def _place(report: CallReport, path: str) -> Iterator[str]:
+    if path != "self":
+        yield inline(path, 60)
     if report.turn is not None:
         yield f"turn {report.turn + 1}"
