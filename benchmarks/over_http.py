@@ -28,7 +28,9 @@ QUESTIONS = [{**INPUTS, "question": f"Question {number}?"} for number in range(1
 
 def model(port: int, script: str) -> sigwire.LM:
     """Return an LM of the server that plays a script."""
-    return sigwire.LM(f"openai/{MODEL}", api_key="benchmark", base_url=f"http://127.0.0.1:{port}/{script}")
+    return sigwire.LM(
+        f"openai/{MODEL}", api_key="sk-benchmark-0123456789", base_url=f"http://127.0.0.1:{port}/{script}"
+    )
 
 
 def predictor(port: int, script: str) -> Any:

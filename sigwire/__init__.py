@@ -151,7 +151,8 @@ _NAMES: dict[str, dict[str, str]] = {
         "sigwire.optimizers.rules.simba": "SIMBA",
     },
     "Many rows": {
-        "sigwire.evaluate.rows.map_rows": "Job MapResult amap_rows map_rows",
+        "sigwire.evaluate.rows.map_result": "MapResult",
+        "sigwire.evaluate.rows.map_rows": "Job amap_rows map_rows",
         "sigwire.jobs.errors": "JobRefused",
         "sigwire.lm.batch.driver": "BatchInDoubt",
         "sigwire.lm.batch.model": "BatchLM",

@@ -138,7 +138,8 @@ from sigwire.optimizers.rules.random_search import BootstrapFewShotWithRandomSea
 from sigwire.optimizers.rules.simba import SIMBA
 
 # Many rows
-from sigwire.evaluate.rows.map_rows import Job, MapResult, amap_rows, map_rows
+from sigwire.evaluate.rows.map_result import MapResult
+from sigwire.evaluate.rows.map_rows import Job, amap_rows, map_rows
 from sigwire.jobs.errors import JobRefused
 from sigwire.lm.batch.driver import BatchInDoubt
 from sigwire.lm.batch.model import BatchLM

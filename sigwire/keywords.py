@@ -1,14 +1,15 @@
-"""Refuse the keywords that a constructor does not know, with the nearest name of those that it knows."""
+"""Refuse keywords that a constructor does not know, with the nearest name of those that it knows, and numbers out of bounds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from reprlib import repr as short
 from types import FunctionType
 from typing import Any, ClassVar, Self
 
 from sigwire.errors import ConfigurationError, suggest
 
-__all__ = ["ChecksKeywords", "check_keywords"]
+__all__ = ["ChecksKeywords", "check_keywords", "check_whole"]
 
 
 class ChecksKeywords:
@@ -39,6 +40,26 @@ def check_keywords(
             raise ConfigurationError(
                 f"{owner} has no option {name!r} (making it). {hint}Its options are {', '.join(known)}."
             )
+
+
+def check_whole(
+    name: str, given: object, where: str, *, of: str, least: int = 0, most: int = 1_000_000, optional: bool = False
+) -> None:
+    """Raise ``ConfigurationError`` unless ``given`` is a whole number in these bounds, or ``None`` if it is ``optional``.
+
+    A file that names a number must not make a program that runs for ever, or that needs more memory than there is.
+
+    >>> check_whole("max_iters", 10**30, "making ReAct", of="turns")
+    Traceback (most recent call last):
+    sigwire.errors.ConfigurationError: max_iters is a number of turns from 0 to 1,000,000, not \
+1000000000000000000000000000000 (making ReAct). Pass such a number.
+    """
+    if given is None and optional:
+        return
+    if not isinstance(given, int) or isinstance(given, bool) or not least <= given <= most:
+        raise ConfigurationError(
+            f"{name} is a number of {of} from {least:,} to {most:,}, not {short(given)} ({where}). Pass such a number."
+        )
 
 
 def _parameters(function: object) -> tuple[Sequence[str], bool]:

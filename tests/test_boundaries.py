@@ -46,7 +46,9 @@ def test_copy_has_the_core_and_its_tests(project: Path, tmp_path: Path) -> None:
     assert found == {"sigwire/__init__.py", "sigwire/core.py", "tests/core/test_core.py"}
 
 
-@pytest.mark.parametrize(("text", "code"), [("", 0), ("from sigwire.dspy import lm", 1)])
+@pytest.mark.parametrize(
+    ("text", "code"), [pytest.param("", 0, marks=pytest.mark.long), ("from sigwire.dspy import lm", 1)]
+)
 def test_import_upwards_is_a_failure(
     text: str, code: int, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -59,7 +59,7 @@ def test_the_quickstart_runs_with_a_model_over_http(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("model", "expected_text"),
     [
-        ("offline/at-all", "offline/lexical"),
+        pytest.param("offline/at-all", "offline/lexical", marks=pytest.mark.long),
         ("openai/gpt-5-mini", "Set OPENAI_API_KEY in the environment"),
     ],
 )

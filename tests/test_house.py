@@ -123,6 +123,7 @@ def test_importing_and_declaring_opens_no_socket_and_starts_no_thread(statement:
 NO_OPTIONS = {
     "keywords are fields, or metadata of a field": "Example InputField OutputField Prediction",
     "keywords are options of the user's own model": "BaseLM",
+    "marks a type, and makes no value": "Injected",
     "values that calls make, and listeners: a check would cost every call, and Python's TypeError names the keyword": (
         "AgentRun ApprovalAsked AskStart BaseCallback BatchRun CallReport Choice Comparison Completions DataSplit "
         "EvaluationProgress EvaluationResult ExampleDone FetchedFile FieldDelta FieldEnd FieldPartial Finished LMWarning "

@@ -71,9 +71,10 @@ CALLED_BY_USERS = {
         "inspect_history", "load", "load_result", "load_state", "map_named_predictors", "named_parameters",
         "named_predictors", "named_sub_modules", "parameters", "predictors", "prepare_state", "preview", "reset",
         "reset_copy", "resume", "resume_stream", "save", "session", "set_lm", "show", "update_config",
+        "tool_source",  # a tool calls it when it is made: tests/core/tools/test_module_tool.py
     },
     "tool": {
-        "from_function", "from_json", "from_langchain", "from_mcp_tool", "from_schema", "of", "show", "to_json", "web_search",
+        "from_function", "from_json", "from_langchain", "from_mcp_tool", "from_schema", "of", "show", "then", "to_json", "web_search",
     },
 }  # fmt: skip
 KINDS: list[tuple[str, type]] = [
@@ -520,3 +521,39 @@ def test_adapter_of_a_module_is_refused_with_the_setting_to_use(kind: Any) -> No
 def test_adapter_in_the_config_of_a_call_is_refused() -> None:
     with pytest.raises(ConfigurationError, match=r"configure\(adapter=\.\.\.\)"):
         sigwire.Predict(QA, lm=sigwire.FakeLM(fields))(question="?", config={"adapter": sigwire.ChatAdapter()})
+
+
+NAMES_OF_HOOKS = ["run_fields", "turn_steps", "takes_plain_text", "prepare_inputs", "predictor_classes"]
+
+
+@pytest.mark.parametrize("base", [sigwire.ReAct, dspy.ReAct])
+@pytest.mark.parametrize("name", NAMES_OF_HOOKS)
+async def test_attribute_of_an_agent_with_the_name_of_a_hook_is_its_own(base: Any, name: str) -> None:
+    agent = base("question -> answer", tools=[pow])
+    setattr(agent, name, {"tokens": 3})
+    agent.set_lm(sigwire.FakeLM([ToolCall("end", "submit", {"answer": "4"})] * 3))
+    assert agent(question="2 + 2?").answer == "4"
+    assert (await agent.acall(question="2 + 2?")).answer == "4"
+    assert [*agent.stream(question="2 + 2?")][-1].value.answer == "4"
+    assert getattr(agent, name) == {"tokens": 3}
+
+
+@pytest.mark.parametrize("name", ["prepare_inputs", "plan_for"])
+def test_attribute_of_a_predictor_with_the_name_of_a_hook_is_its_own(name: str) -> None:
+    for base in (sigwire.Predict, dspy.Predict):
+        predict = base("question -> answer")
+        setattr(predict, name, [3])
+        predict.set_lm(sigwire.FakeLM([{"answer": "4"}]))
+        assert (predict(question="2 + 2?").answer, getattr(predict, name)) == ("4", [3])
+
+
+def test_attribute_of_a_sampling_module_or_an_optimizer_with_the_name_of_a_hook_is_its_own() -> None:
+    predict = sigwire.Predict("question -> answer")
+    predict.set_lm(sigwire.FakeLM([{"answer": "4"}] * 9))
+    refine: Any = sigwire.Refine(predict, 1, lambda inputs, prediction: 1.0, 1.0)
+    refine.next_program = 3
+    assert refine(question="2 + 2?").answer == "4"
+    optimizer: Any = sigwire.LabeledFewShot(k=1)
+    optimizer.row_sets, optimizer.check_options = 3, {}
+    rows = [sigwire.Example(question="1 + 1?", answer="2").with_inputs("question")]
+    assert len(optimizer.compile(predict, trainset=rows).demos) == 1

@@ -60,7 +60,8 @@ NEEDS_GUARD = (3, 11) <= sys.version_info < (3, 11, 8)
     ("guard", "is_named"),
     [
         pytest.param("from tests.parsing import guard_parsing; guard_parsing()", True, id="guarded"),
-        pytest.param("", not NEEDS_GUARD, id="unguarded"),  # without its guard, the runner dies: the test can fail
+        # Without its guard, the runner dies: the test can fail.
+        pytest.param("", not NEEDS_GUARD, id="unguarded", marks=pytest.mark.long),
     ],
 )
 def test_failed_test_is_named_while_other_threads_print_tracebacks(tmp_path: Path, guard: str, is_named: bool) -> None:

@@ -40,6 +40,7 @@ from sigwire.evaluate.plain import plain_fields, typed_fields
 from sigwire.evaluate.rows.rows import example_of, row_of
 from sigwire.journal.results import dump_inputs, dump_result, load_inputs, load_result
 from sigwire.signatures.signature import SignatureMeta
+from tests.grids import grid
 
 T = TypeVar("T")
 
@@ -217,8 +218,7 @@ PATHS: dict[str, Callable[[Predict[Any, Any], Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("kind", TYPES)
-@pytest.mark.parametrize("path", PATHS)
+@grid("kind, path", TYPES, PATHS)
 def test_value_comes_back_equal(path: str, kind: str) -> None:
     @settings(max_examples=6, deadline=None, database=None)
     @given(TYPES[kind][1])

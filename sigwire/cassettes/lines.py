@@ -24,6 +24,7 @@ from pathlib import Path
 from sigwire.cassettes.packing import MEDIA_NAME
 from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.lazy import version
+from sigwire.core.narrow import is_object
 from sigwire.errors import StateError
 from sigwire.files import lines as line_files
 from sigwire.files.lines import BrokenLine, LineFile
@@ -73,6 +74,8 @@ def _lines_of(path: Path, rows: list[JsonObject]) -> list[CassetteLine]:
             raise ValueError(f"its format is {form!r}, not {_FORMAT}")
         lines: list[CassetteLine] = []
         for number, data in enumerate(rows[1:], 2):
+            if not is_object(data):
+                raise ValueError("it is no JSON object")
             lines.append(CassetteLine(number, next(head for head in HEADS if head in data), data))
         return lines
     except (ValueError, TypeError, AttributeError, StopIteration) as error:

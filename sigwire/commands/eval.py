@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sigwire.commands.data import add_inputs, read_examples
-from sigwire.commands.output import Status, UsageError, add_json, print_error, print_json, report_error
+from sigwire.commands.output import Status, UsageError, add_json, keep_input, print_error, print_json, report_error
 from sigwire.commands.programs import add_program, load_object, load_program, model_of_settings
 from sigwire.errors import CallerError
 
@@ -90,6 +90,7 @@ def _early(options: Namespace, error: Any) -> Status:
 def _checked_log(options: Namespace) -> Any:
     from pathlib import Path
 
+    keep_input(options.log, [options.data, options.baseline, options.load], "--log")
     if options.resume and not options.log:
         raise UsageError("--resume needs the file of records (reading the arguments). Add --log FILE.")
     if options.log and not options.resume and Path(options.log).exists():
@@ -165,6 +166,7 @@ def _plain(result: EvaluationResult, comparison: Comparison | None) -> Mapping[s
     plain["interval"] = _plain_interval(result.interval)
     plain["intervals"] = {name: _plain_interval(each) for name, each in result.intervals.items()}
     plain |= _plain_tools(result.run)
+    plain["segments"] = [each.to_json() for each in result.segments]
     if comparison is not None:
         found = comparison["this"]
         plain["baseline"] = {

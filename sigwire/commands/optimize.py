@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sigwire.commands.data import add_inputs, read_examples
-from sigwire.commands.output import Status, UsageError, add_json, print_error, print_json, report_error
+from sigwire.commands.output import Status, UsageError, add_json, keep_input, print_error, print_json, report_error
 from sigwire.commands.programs import add_program, load_object, load_program, model_of_settings
 from sigwire.errors import ConfigurationError, suggest
 
@@ -115,6 +115,9 @@ def run(options: Namespace) -> int:
 
 
 def _check_files(options: Namespace) -> None:
+    read = [options.data, options.valset, options.testset, options.load]
+    for option, path in (("--out", options.out), ("--report", options.report), ("--journal", options.journal)):
+        keep_input(path, read, option)
     if options.resume and not options.journal:
         raise UsageError("--resume needs the journal of the search (reading the arguments). Add --journal FILE.")
     if options.journal and not options.resume and Path(options.journal).exists():

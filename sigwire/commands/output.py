@@ -6,7 +6,7 @@ import io
 import os
 import sys
 from argparse import ArgumentParser
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import IntEnum
 from typing import cast
 
@@ -40,12 +40,12 @@ class UsageError(CallerError):
     """The arguments of a command do not fit; nothing was run."""
 
 
-def keep_input(out: str | os.PathLike[str], paths: Sequence[str]) -> None:
+def keep_input(out: str | os.PathLike[str] | None, paths: Iterable[str | None], option: str = "--out") -> None:
     """Raise ``UsageError`` if a file that is written is one of those that are read, also by another name or a link."""
     for path in paths:
-        if os.path.exists(out) and os.path.exists(path) and os.path.samefile(out, path):
+        if out and path and os.path.exists(out) and os.path.exists(path) and os.path.samefile(out, path):
             raise UsageError(
-                f"{os.fspath(out)} is the file that is read (writing the result). Name another file with --out."
+                f"{os.fspath(out)} is the file that is read (writing the result). Name another file with {option}."
             )
 
 

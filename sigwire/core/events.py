@@ -19,13 +19,16 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import zip_longest
+from reprlib import repr as short
 from typing import Any, ClassVar, Literal, TypeAlias, cast, get_args
 
 from sigwire.core.json import JsonObject, JsonValue, Value, dumps
 from sigwire.core.messages import Part
+from sigwire.core.narrow import is_mapping
 from sigwire.core.parts import TextPart, ThinkingPart
 from sigwire.core.response import Attempt, Choice, FinishReason, LMWarning, Response, Usage
 from sigwire.core.tools.calls import ToolCall, ToolResult
+from sigwire.errors import StateError
 
 __all__ = [
     "ApprovalAsked", "AskStart", "ChoiceEnd", "Cut", "FieldDelta", "FieldEnd", "FieldPartial", "Finished", "PartEnd",
@@ -255,14 +258,17 @@ _BY_KIND: Mapping[str, type[_Event]] = {
 
 
 def event_from_json(data: Mapping[str, object]) -> ProgramEvent:
-    """Return the event that an event's ``to_json`` encoded. Raises ``ValueError`` for an unknown type.
+    """Return the event that an event's ``to_json`` encoded. Raises ``StateError``, a ``ValueError``, for other data.
 
     >>> event_from_json({"type": "text_delta", "text": "4"})
     TextDelta(path='', turn=None, within='', text='4', choice=0)
     """
-    event = _BY_KIND.get(str(data.get("type")))
+    event = _BY_KIND.get(str(data.get("type"))) if is_mapping(data) else None
     if event is None:
-        raise ValueError(f"unknown event type {data.get('type')!r}. The types are: {', '.join(_BY_KIND)}.")
+        raise StateError(
+            f"unknown event type {short(data.get('type')) if is_mapping(data) else short(data)} (decoding an event). The types "
+            f"are: {', '.join(_BY_KIND)}."
+        )
     return cast(ProgramEvent, event.from_json(data))
 
 

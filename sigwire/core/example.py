@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, SupportsFloat, TypeVar
 
-from sigwire.core.foreign_names import NamedFields
+from sigwire.core.foreign_names import HIDDEN, NamedFields
+from sigwire.core.json import decoding
 from sigwire.core.messages import Message
 from sigwire.core.record import (
     DeclaresFields,
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from sigwire.core.json import JsonObject
     from sigwire.core.response import Attempt, Choice, Repair, Response
 
-__all__ = ["Completions", "Example", "Prediction", "outputs_of", "sent_outputs"]
+__all__ = ["Completions", "Example", "Prediction", "outputs_of"]
 
 _T = TypeVar("_T")
 
@@ -216,6 +217,22 @@ class Prediction(Example):
     __gt__ = _on_score(lambda score, other: score > other)
     __ge__ = _on_score(lambda score, other: score >= other)
 
+    def sent_outputs(self) -> object:
+        """Return the prediction as the value of a tool: the declared outputs, of a single one its value.
+
+        Outputs that a module added (``reasoning``) and facts about a run (``steps``) are left out. All fields if the
+        prediction has no signature.
+
+        >>> Prediction(label="spam", score=0.5).sent_outputs()
+        {'label': 'spam', 'score': 0.5}
+        """
+        declared = self._meta.signature
+        if declared is None:
+            return {name: value for name, value in self.__dict__.items() if not name.startswith(HIDDEN)}
+        names = [spec.name for spec in declared.spec.sent_outputs]
+        found = {name: self.__dict__[name] for name in names if name in self.__dict__}
+        return found[names[0]] if len(names) == 1 and found else found
+
     def to_json(self) -> JsonObject:
         """Return the record as JSON: the fields and the metadata.
 
@@ -246,17 +263,18 @@ class Prediction(Example):
         load: Callable[[FieldValue], dict[str, FieldValue]] = (
             dict[str, FieldValue] if signature is None else signature.spec.load
         )
-        record._meta = Meta(
-            signature,
-            Response.from_json(data["response"]) if "response" in data else None,
-            Choice.from_json(data["choice"]) if "choice" in data else None,
-            tuple(Repair.from_json(repair) for repair in data.get("repairs", ())),
-            data.get("mode"),
-            tuple(Attempt.from_json(attempt) for attempt in data.get("attempts", ())),
-            None if rows is None else Completions([load(row) for row in rows]),
-            data.get("lm_usage"),
-            _report().CallReport.from_json(data["run"]) if "run" in data else None,
-        )
+        with decoding(cls.__name__, data):
+            record._meta = Meta(
+                signature,
+                Response.from_json(data["response"]) if "response" in data else None,
+                Choice.from_json(data["choice"]) if "choice" in data else None,
+                tuple(Repair.from_json(repair) for repair in data.get("repairs", ())),
+                data.get("mode"),
+                tuple(Attempt.from_json(attempt) for attempt in data.get("attempts", ())),
+                None if rows is None else Completions([load(row) for row in rows]),
+                data.get("lm_usage"),
+                _report().CallReport.from_json(data["run"]) if "run" in data else None,
+            )
         return record
 
 
@@ -332,23 +350,6 @@ class Completions(HasCard):
 
     def __len__(self) -> int:
         return len(self.rows)
-
-
-def sent_outputs(prediction: Prediction) -> object:
-    """Return a prediction as the value of a tool: the declared outputs, of a single one its value.
-
-    Outputs that a module added (``reasoning``) and facts about a run (``steps``) are left out. All fields if the prediction
-    has no signature.
-
-    >>> sent_outputs(Prediction(label="spam", score=0.5))
-    {'label': 'spam', 'score': 0.5}
-    """
-    declared = prediction._meta.signature  # pyright: ignore[reportPrivateUsage]
-    if declared is None:
-        return dict(prediction.items())
-    names = [spec.name for spec in declared.spec.sent_outputs]
-    found = {name: prediction.__dict__[name] for name in names if name in prediction.__dict__}
-    return found[names[0]] if len(names) == 1 and found else found
 
 
 def outputs_of(prediction: object) -> JsonObject:

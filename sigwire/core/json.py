@@ -12,12 +12,18 @@ import json
 import math
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from reprlib import repr as short
 from typing import Any, ClassVar, Never, Self, TypeAlias
 
-from sigwire.core.narrow import is_array, is_object
+from sigwire.core.narrow import is_array, is_items, is_object
+from sigwire.errors import SigwireError, StateError
 
-__all__ = ["JsonObject", "JsonValue", "Value", "dumps", "is_too_deep", "loads", "loads_lenient", "loads_once"]
+__all__ = [
+    "JsonObject", "JsonValue", "ShapeError", "Value", "decode_fields", "decoding", "dumps", "is_too_deep", "loads",
+    "loads_lenient", "loads_once",
+]  # fmt: skip
 
 JsonValue: TypeAlias = "None | bool | int | float | str | list[JsonValue] | dict[str, JsonValue]"
 JsonObject: TypeAlias = "dict[str, JsonValue]"
@@ -164,17 +170,70 @@ class Value:
 
     @classmethod
     def from_json(cls, data: Mapping[str, object]) -> Self:
-        """Decode the result of ``to_json``. Raises ``ValueError`` with the name of a missing or unknown field."""
+        """Decode the result of ``to_json``. Raises ``StateError``, a ``ValueError``, with the name of a field that is missing,
+        unknown or of another type than it is declared with.
+        """
+        values = decode_fields(cls, data)
+        with decoding(cls.__name__, data):
+            return cls(**values)
+
+
+def decode_fields(cls: type, data: Mapping[str, object], *, ignores_unknown: bool = False) -> dict[str, Any]:
+    """Return the fields of a dataclass by the types that it declares. Raises ``StateError`` as ``Value.from_json`` does.
+
+    Fields without part in comparisons are unknown.
+    """
+    name: object = ""
+    values: dict[str, Any] = {}
+    try:
         readers, required = _readers(cls)
-        values: dict[str, object] = {}
         for name, value in data.items():
             if (read := readers.get(name)) is not None:
                 values[name] = read(value)
-            elif name != "type":
-                raise ValueError(f"{cls.__name__} has no field {name!r}; the data is of another class or version.")
-        if missing := required - values.keys():
-            raise ValueError(f"{cls.__name__} needs a field {min(missing)!r}; the data has {sorted(data)}.")
-        return cls(**values)
+            elif name != "type" and not ignores_unknown:
+                raise _unfit(f"{cls.__name__} has no field {short(name)}", data)
+    except SigwireError:
+        raise
+    except _SHAPE_ERRORS as error:
+        place = f" with the field {short(name)}" if name else ""
+        raise _unfit(f"This is no JSON of {cls.__name__}{place}: {_why(error)}", data) from error
+    if missing := required - values.keys():
+        raise _unfit(f"{cls.__name__} needs a field {min(missing)!r}", data)
+    return values
+
+
+class ShapeError(StateError):
+    """JSON has another shape than the class that is decoded from it."""
+
+
+_SHAPE_ERRORS = (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError)
+"""What code raises that reads data of another shape than it expects."""
+
+
+@contextmanager
+def decoding(kind: str, data: object = None) -> Generator[None]:
+    """Inside the block, data of another shape is a ``StateError``. ``kind``: the class that is decoded from ``data``.
+
+    >>> with decoding("Score", {"value": "x"}):
+    ...     float("x")
+    Traceback (most recent call last):
+    sigwire.errors.StateError: This is no JSON of Score: could not convert string to float: 'x' (decoding {'value': 'x'}). \
+Pass what to_json of this version returned.
+    """
+    try:
+        yield
+    except SigwireError:
+        raise
+    except _SHAPE_ERRORS as error:
+        raise _unfit(f"This is no JSON of {kind}: {_why(error)}", data) from error
+
+
+def _why(error: Exception) -> str:
+    return f"it needs {short(error.args[0])}" if isinstance(error, KeyError) and error.args else f"{error!s:.200}"
+
+
+def _unfit(what: str, data: object) -> ShapeError:
+    return ShapeError(f"{what} (decoding {short(data)}). Pass what to_json of this version returned.")
 
 
 _REQUIRED = object()
@@ -184,7 +243,7 @@ _FieldPlan: TypeAlias = tuple[str, object, _Coder, _Coder]
 
 def _make_plan(cls: Any) -> tuple[_FieldPlan, ...]:
     # Recursive aliases cannot be resolved; ``object`` makes their JSON pass unchanged.
-    hints = typing.get_type_hints(cls, localns={"JsonValue": object, "JsonObject": object})
+    hints = typing.get_type_hints(cls, localns={"JsonValue": object, "JsonObject": Mapping})
     return tuple(
         (field.name, _default(field), *_coders(hints[field.name])) for field in dataclasses.fields(cls) if field.compare
     )
@@ -211,44 +270,124 @@ def _default(field: dataclasses.Field[object]) -> object:
 
 
 def _coders(hint: object) -> tuple[_Coder, _Coder]:
-    """Return the functions that encode and decode a field of this type. A field without a ``Value`` passes unchanged."""
-    members = _value_classes(hint)
-    if not members:
-        return (list, tuple) if typing.get_origin(hint) is tuple else (_as_is, _as_is)
-    read = _reader(members)
-    if any(typing.get_origin(member) is tuple for member in (hint, *typing.get_args(hint))):  # or None
-        return _encode_values, lambda items: items if items is None else tuple(map(read, items))
-    return _encode_value, lambda item: read(item) if isinstance(item, Mapping) else item
+    """Return the functions that encode and decode a field of this type."""
+    if not _value_classes(hint):
+        return list if typing.get_origin(hint) is tuple else _as_is, _reader(hint)
+    is_tuple = any(typing.get_origin(member) is tuple for member in (hint, *typing.get_args(hint)))  # or None
+    return _encode_values if is_tuple else _encode_value, _reader(hint)
 
 
-def _encode_value(value: object) -> object:
-    return value.to_json() if isinstance(value, Value) else value
+def _encode_value(value: Any) -> object:
+    return value.to_json() if hasattr(value, "to_json") else value
 
 
 def _encode_values(values: tuple[Value, ...] | None) -> list[JsonObject] | None:
     return None if values is None else [value.to_json() for value in values]
 
 
-def _reader(members: tuple[type[Value], ...]) -> _Coder:
-    if len(members) == 1:
-        return members[0].from_json
+# A number may have lost or got its decimal point on its way.
+_ACCEPTED: Mapping[object, tuple[type, ...]] = {
+    str: (str,), bool: (bool,), int: (int, float), float: (int, float), type(None): (type(None),),
+}  # fmt: skip
+_SHOWN: Mapping[type, str] = {str: "a text", int: "a number", float: "a number", type(None): "null"}
+
+
+def _reader(hint: Any) -> _Coder:
+    """Return a function that decodes a value of this type, and raises ``TypeError`` for another. An open type takes all."""
+    is_union = typing.get_origin(hint) in (typing.Union, types.UnionType)
+    kinds, choices, scalars = list[Any](), set[object](), set[type]()
+    read_list: _Coder | None = None
+    read_object: _Coder | None = None
+    for member in typing.get_args(hint) if is_union else (hint,):
+        origin = typing.get_origin(member) or member
+        if origin is typing.Literal:
+            choices |= set(typing.get_args(member))
+        elif member in _ACCEPTED:
+            scalars |= {*_ACCEPTED[member]}
+        elif origin is tuple:
+            read_list = _list_reader(_reader(typing.get_args(member)[0]))
+        elif origin in (Mapping, dict):
+            read_object = _object_reader(_reader((*typing.get_args(member), object, object)[1]))
+        elif _is_coded(origin):
+            kinds.append(member)
+        else:
+            return _as_is
+    if kinds:
+        read_object = kinds[0].from_json if len(kinds) == 1 else _kind_reader(kinds)
+    known = frozenset(scalars)
+    if known and not (choices or read_list or read_object):
+        return _scalar_reader(known)
+
+    def read(value: Any) -> Any:
+        if type(value) in known or (choices and isinstance(value, str | int) and value in choices):
+            return value
+        if read_object is not None and (isinstance(value, Mapping) or not (known or choices or read_list)):
+            return read_object(value)
+        if read_list is not None and is_items(value):
+            return read_list(value)
+        wanted = sorted({*map(repr, choices), *(_SHOWN.get(kind, kind.__name__) for kind in known)})
+        wanted += ["a list"] * (read_list is not None) + ["an object"] * (read_object is not None)
+        raise TypeError(f"{' or '.join(wanted)} is needed, not {short(value)}")
+
+    return read
+
+
+def _scalar_reader(known: frozenset[type]) -> _Coder:
+    is_number = int in known
+
+    def read(value: Any) -> Any:
+        if type(value) in known or (
+            isinstance(value, str if str in known else ()) or (is_number and _is_number(value))
+        ):
+            return value
+        wanted = sorted({_SHOWN.get(kind, kind.__name__) for kind in known})
+        raise TypeError(f"{' or '.join(wanted)} is needed, not {short(value)}")
+
+    return read
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _list_reader(read: _Coder) -> _Coder:
+    return tuple if read is _as_is else lambda items: tuple(map(read, items))
+
+
+def _object_reader(read: _Coder) -> _Coder:
+    def read_all(value: Any) -> Any:
+        if not isinstance(value, Mapping):
+            raise TypeError(f"an object is needed, not {short(value)}")
+        return value if read is _as_is else {name: read(item) for name, item in value.items()}
+
+    return read_all
+
+
+def _kind_reader(members: list[Any]) -> _Coder:
     by_kind = {member.kind: member for member in members}
 
-    def read(item: Any) -> Value:
+    def read(item: Any) -> object:
         try:
             member = by_kind[item["type"]]
-        except (KeyError, TypeError):
-            raise ValueError(f"Expected an object with a type out of {sorted(by_kind)}, got {item!r:.80}.") from None
+        except (LookupError, TypeError):
+            raise ValueError(f"an object with a type out of {sorted(by_kind)} is needed, not {short(item)}") from None
         return member.from_json(item)
 
     return read
 
 
-def _value_classes(hint: object) -> tuple[type[Value], ...]:
+def _is_coded(kind: object) -> bool:
+    """Return True for a ``Value``, and for another dataclass with a JSON form of its own."""
+    return isinstance(kind, type) and (
+        issubclass(kind, Value) or (dataclasses.is_dataclass(kind) and hasattr(kind, "from_json"))
+    )
+
+
+def _value_classes(hint: object) -> tuple[Any, ...]:
     origin = typing.get_origin(hint)
     if origin in (typing.Union, types.UnionType, tuple):
         return tuple(member for arg in typing.get_args(hint) for member in _value_classes(arg))
-    return (hint,) if isinstance(hint, type) and issubclass(hint, Value) else ()
+    return (hint,) if _is_coded(hint) else ()
 
 
 def _as_is(value: object) -> object:

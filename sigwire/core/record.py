@@ -9,11 +9,14 @@ over the field of its name.
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from reprlib import repr as short
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias, TypeVar, cast
 
 from sigwire.core.foreign_names import HIDDEN
+from sigwire.core.json import decoding
+from sigwire.core.narrow import is_items, is_mapping
 from sigwire.show.card import HasLine
 
 if TYPE_CHECKING:
@@ -153,16 +156,19 @@ class Record(HasLine):
         Record(a=1).with_inputs('a')
         """
         declared = () if signature is None else signature.spec.by_name
-        types = {name: kind for name, kind in data.get("types", {}).items() if name not in declared}
-        fields = dict(data["fields"]) if signature is None else signature.spec.load(data["fields"])
-        # Types are kept outside of the fields, so that no user's value is mistaken for a canonical one.
-        fields |= {
-            name: _value_classes[kind].from_json(fields[name])
-            for name, kind in types.items()
-            if kind in _value_classes and name in fields
-        }
-        keys = data.get("input_keys")
-        return new_record(cls, dict(fields), None if keys is None else frozenset(keys))
+        with decoding(cls.__name__, data):
+            types = {name: kind for name, kind in data.get("types", {}).items() if name not in declared}
+            fields: dict[str, Any] = _named(data["fields"])
+            if signature is not None:
+                fields = dict(signature.spec.load(fields))
+            # Types are kept outside of the fields, so that no user's value is mistaken for a canonical one.
+            fields |= {
+                name: _value_classes[kind].from_json(fields[name])
+                for name, kind in types.items()
+                if kind in _value_classes and name in fields
+            }
+            keys = data.get("input_keys")
+            return new_record(cls, fields, None if keys is None else frozenset(_texts(keys)))
 
     def get_lm_usage(self) -> dict[str, FieldValue]:
         """Return tokens by model (``Usage.counts``): those of ``set_lm_usage``, else of the attempts, else ``{}``."""
@@ -181,6 +187,18 @@ class Record(HasLine):
     def set_lm_usage(self, usage: FieldValues) -> None:
         """Store tokens by model."""
         self._meta = replace(self._meta, lm_usage=dict(usage))
+
+
+def _named(fields: object) -> dict[str, Any]:
+    if not is_mapping(fields) or not all(isinstance(name, str) for name in fields):
+        raise TypeError(f"its fields are an object, not {short(fields)}")
+    return dict(fields)
+
+
+def _texts(keys: object) -> Iterable[str]:
+    if not is_items(keys) or not all(isinstance(key, str) for key in keys):
+        raise TypeError(f"its input_keys are a list of names, not {short(keys)}")
+    return keys
 
 
 _value_classes: dict[str, Any] = {}  # by name

@@ -20,7 +20,7 @@ from sigwire.show.card import HasCard
 
 __all__ = [
     "IMPOSSIBLE", "Attempt", "Choice", "FinishReason", "LMWarning", "Repair", "Response", "Usage", "cost_of_attempts",
-    "price_with",
+    "known_cost_of", "price_with",
 ]  # fmt: skip
 
 FinishReason: TypeAlias = Literal["stop", "length", "tool_calls", "content_filter", "error"]
@@ -242,9 +242,19 @@ def cost_of_attempts(attempts: Iterable[Attempt], *, may_import: bool = True) ->
     0.25
     >>> cost_of_attempts([Attempt(usage=Usage(input_tokens=3)), Attempt(cost=0.25)])
     """
+    attempts = tuple(attempts)
+    known, is_whole = known_cost_of(attempts, may_import=may_import)
+    return known if attempts and is_whole else None
+
+
+def known_cost_of(attempts: Iterable[Attempt], *, may_import: bool = True) -> tuple[float, bool]:
+    """Return the known part of the cost of exchanges in US dollars, and whether it is all of it.
+
+    >>> known_cost_of([Attempt(usage=Usage(input_tokens=3)), Attempt(cost=0.25)])
+    (0.25, False)
+    """
     costs = [_cost_of_attempt(attempt, may_import) for attempt in attempts]
-    known = [cost for cost in costs if cost is not None]
-    return sum(known) if costs and len(known) == len(costs) else None
+    return sum((cost for cost in costs if cost is not None), 0.0), None not in costs
 
 
 def _cost_of_attempt(attempt: Attempt, may_import: bool) -> float | None:

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import csv
 import importlib
-import json
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from os import PathLike, fspath
 from pathlib import Path
+from reprlib import repr as short
 from typing import Any, TextIO, TypeAlias, cast
 
 from sigwire.core.example import Example
+from sigwire.core.json import loads
 from sigwire.core.narrow import is_items, is_mapping
 from sigwire.errors import ConfigurationError, InputError, suggest
 
@@ -52,14 +53,14 @@ def load_examples(
     chosen = list(inputs)
     examples = [Example(_renamed(row, names)) for row in islice(read_rows(source), limit)]
     if not examples:
-        raise InputError(f"{_name_of(source)} has no rows (reading examples).")
+        raise InputError(f"{_name_of(source)} has no rows (reading examples). Name a file with rows.")
     if stray := [name for name in chosen if not any(name in each for each in examples)]:
-        known = list(examples[0].keys())
+        known = list(examples[0].__dict__)
         raise InputError(
             f"No row of {_name_of(source)} has the input {stray[0]!r} (reading examples). "
             f"{suggest(stray[0], known)}The fields are {', '.join(known)}."
         )
-    return [each.with_inputs(*chosen) for each in examples] if chosen else examples
+    return [Example.with_inputs(each, *chosen) for each in examples] if chosen else examples
 
 
 def read_rows(source: RowSource) -> Iterator[Row]:
@@ -91,11 +92,13 @@ def _renamed(row: Row, names: Mapping[str, str]) -> dict[str, Any]:
 def _checked_rows(rows: Iterable[object]) -> Iterator[Row]:
     for number, row in enumerate(rows, 1):
         if isinstance(row, Example):
-            yield dict(row.items())
+            yield dict(Example.items(row))
         elif is_mapping(row):
             yield row
         else:
-            raise InputError(f"Row {number} is no mapping but {type(row).__name__} (reading examples).")
+            raise InputError(
+                f"Row {number} is no mapping but {type(row).__name__} (reading examples). Pass dicts or Examples."
+            )
 
 
 # --- files
@@ -117,15 +120,15 @@ def _read_json(path: Path) -> Iterator[Row]:
 
 def _decoded(path: Path, line: int, text: str) -> object:
     try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}, line {line} is not JSON: {error} (reading examples).") from error
+        return loads(text)
+    except ValueError as error:
+        raise InputError(f"{path}, line {line} is not JSON: {error} (reading examples). Correct the line.") from error
 
 
 def _object(value: object, path: Path, number: int) -> Row:
     if is_mapping(value):
         return value
-    raise InputError(f"{path}, row {number} is no JSON object: {value!r:.80} (reading examples).")
+    raise InputError(f"{path}, row {number} is no JSON object: {short(value)} (reading examples). Correct the row.")
 
 
 def _read_csv(path: Path) -> Iterator[Row]:
@@ -135,7 +138,9 @@ def _read_csv(path: Path) -> Iterator[Row]:
         for row in reader:
             cells = cast("Mapping[str, Any]", row)
             if "" in cells or None in cells.values():
-                raise InputError(f"{path}, line {reader.line_num} has not one cell for each column (reading examples).")
+                raise InputError(
+                    f"{path}, line {reader.line_num} has not one cell for each column (reading examples). Correct it."
+                )
             yield cells
 
 
@@ -150,7 +155,7 @@ def _read_parquet(path: Path) -> Iterator[Row]:
         for batch in parquet.ParquetFile(path).iter_batches():
             yield from batch.to_pylist()
     except (OSError, ValueError) as error:
-        raise InputError(f"{path} cannot be read as Parquet: {error} (reading examples).") from error
+        raise InputError(f"{path} cannot be read as Parquet: {error} (reading examples). Write it again.") from error
 
 
 @contextmanager

@@ -108,8 +108,8 @@ def leaked(training: Iterable[Example], held_out: Sequence[Example]) -> list[int
 
 def _key(example: Example) -> str:
     """Return the inputs of an example in a form that equal ones share; all fields if it declares no inputs."""
-    fields = example if cast(Any, example)._input_keys is None else example.inputs()
-    return dumps([[name, _plain(value)] for name, value in sorted(fields.items())])
+    fields = example if cast(Any, example)._input_keys is None else Example.inputs(example)
+    return dumps([[name, _plain(value)] for name, value in sorted(Example.items(fields))])
 
 
 def _plain(value: object) -> JsonValue:

@@ -112,11 +112,15 @@ class _Door(ModuleType):
 
 
 class _LastFinder:
-    """The import of a name that the door lacks on purpose raises what to use instead."""
+    """The import of a name that the door lacks on purpose raises what to use instead.
+
+    ``importlib.util.find_spec`` asks whether a name is there, and gets ``None``: its caller tries DSPy's old places of a name.
+    """
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> None:
-        if name.startswith(f"{__name__}."):
+        # Both come through importlib._bootstrap._find_spec, which takes no argument that tells them apart.
+        if name.startswith(f"{__name__}.") and sys._getframe(2).f_globals.get("__name__") != "importlib.util":  # pyright: ignore[reportPrivateUsage]
             import_module(f"{__name__}.missing").check_import(name.removeprefix(f"{__name__}."))
 
 

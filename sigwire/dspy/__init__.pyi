@@ -131,7 +131,8 @@ from sigwire.optimizers.rules.optuna_search import BootstrapFewShotWithOptuna
 from sigwire.optimizers.rules.simba import SIMBA
 
 # Many rows
-from sigwire.evaluate.rows.map_rows import Job, MapResult, amap_rows, map_rows
+from sigwire.evaluate.rows.map_result import MapResult
+from sigwire.evaluate.rows.map_rows import Job, amap_rows, map_rows
 from sigwire.jobs.errors import JobRefused
 from sigwire.lm.batch.driver import BatchInDoubt
 from sigwire.lm.batch.model import BatchLM

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
+from sigwire.core.json import loads
 from sigwire.dspy.models.cached_values import MET_CLASSES, decode_value, encode_value, path_of_class
 from sigwire.errors import ConfigurationError, InputError
 from sigwire.files.whole import write_whole
@@ -165,7 +166,7 @@ class Cache(core.ResponseCache):
             return
         try:
             for line in Path(filepath).read_text(encoding="utf-8").splitlines():
-                key, data = json.loads(line)
+                key, data = loads(line)
                 text = json.dumps(data).encode()
                 self.memory.put(bytes.fromhex(key), decode_response(text), len(text), self._clock())
         except (TypeError, ValueError) as error:

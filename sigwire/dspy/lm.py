@@ -16,9 +16,9 @@ from itertools import pairwise
 from typing import Any, ClassVar, Self, cast
 
 from sigwire.core.capabilities import Capabilities
-from sigwire.core.json import JsonObject
+from sigwire.core.json import JsonObject, is_too_deep
 from sigwire.core.messages import Message
-from sigwire.core.narrow import is_sequence
+from sigwire.core.narrow import is_mapping, is_sequence
 from sigwire.core.record import FieldValues
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
@@ -284,6 +284,9 @@ def as_model(lm: Any) -> Any:
     return lm if is_model or isinstance(lm, type) or isroutine(lm) or not callable(lm) else _CalledLM(lm)
 
 
+_NO_LIMITS: Mapping[str, None] = {"temperature": None, "max_tokens": None}
+
+
 @base.named_in_files("sigwire.dspy.lm.LM", "dspy.clients.lm.LM")
 class LM(BaseLM, client.LM):
     """``sigwire.LM`` with DSPy's options; every other option is that of ``sigwire.LM``.
@@ -371,6 +374,24 @@ class LM(BaseLM, client.LM):
         if state.get("max_tokens") is None and "max_completion_tokens" in state:
             state["max_tokens"] = state.pop("max_completion_tokens")
         return state
+
+    @classmethod
+    def load_state(
+        cls, state: Mapping[str, object], *, allow_unsafe_lm_state: bool = False, allow_custom_lm_class: bool = False
+    ) -> base.BaseLM:
+        """Build a model from the dict of ``dump_state``; also a copy with a limit that the constructor refuses."""
+        is_trusted = allow_unsafe_lm_state or allow_custom_lm_class
+        given = dict(state) if is_mapping(state) and not is_too_deep(dict(state)) else {}
+        limits = {name: given[name] for name in ("temperature", "max_tokens") if given.get(name) is not None}
+        try:
+            check_reasoning_options(str(given.get("model")), **{**_NO_LIMITS, **cast("Any", limits)})
+        except ConfigurationError:  # copy(temperature=0.7): ``copy`` takes any
+            made: Any = super().load_state({**given, **dict.fromkeys(limits)}, allow_unsafe_lm_state=is_trusted)
+            changed: base.BaseLM = made.copy(**limits)
+            return changed
+        except TypeError:  # a value of another type: the constructor refuses it in words
+            pass
+        return super().load_state(state, allow_unsafe_lm_state=is_trusted)
 
     def check_options(self, options: Iterable[str], stage: str = "making an LM") -> None:
         """Raise ``ConfigurationError`` for an option that the model does not take; a subclass may take any."""

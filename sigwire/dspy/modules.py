@@ -193,7 +193,7 @@ class Predict(Module, predict.Predict[P, S]):
         adapter = kwargs.pop("adapter") if is_given else self.adapter
         with nullcontext() if adapter is None else context(adapter=adapter):
             prediction = yield from self._call_steps(args, kwargs)
-        for name, value in list(prediction.items()):
+        for name, value in list(Prediction.items(prediction)):
             if isinstance(value, core.ToolCalls):
                 prediction[name] = ToolCalls.of(value)
         return prediction
@@ -227,7 +227,7 @@ class Predict(Module, predict.Predict[P, S]):
         """Return the steps of a call of an adapter that makes the whole call itself."""
         reader = self._reader if signature is self.signature else None
         reader = reader or InputReader(signature.spec)
-        inputs = self.prepare_inputs(reader, inputs, check_types=current().warn_on_type_mismatch)
+        inputs = type(self).prepare_inputs(self, reader, inputs, check_types=current().warn_on_type_mismatch)
         config: dict[str, object] = {**self.config, **(given.get("config") or {})}
         demos = list(self.demos if given.get("demos") is None else given["demos"])
         lm = resolve_lm(given["lm"], type(self).__name__)

@@ -17,6 +17,7 @@ from typing import Any
 from weakref import WeakSet
 
 from sigwire.adapters.base import Adapter
+from sigwire.core.json import loads
 from sigwire.dspy.lm import as_model
 from sigwire.dspy.tools import let_block_if
 from sigwire.errors import ConfigurationError, EventLoopError, InputError, StateError
@@ -238,9 +239,13 @@ class DspySettings(SettingsAccess):
     def load(path: str | PathLike[str], allow_pickle: bool = False) -> dict[str, SettingValue]:
         """Return the settings of a file of ``save``. Raises ``StateError`` for any other file, a pickle included."""
         try:
-            state = json.loads(Path(path).read_text(encoding="utf-8"))
+            state = loads(Path(path).read_bytes())
             return {name: _decode(name, value) for name, value in state.items()}
-        except (ValueError, TypeError, AttributeError) as error:
+        except OSError as error:
+            raise StateError(
+                f"{path} cannot be read: {error.strerror} (loading settings in {Path.cwd()}). Check the path."
+            ) from error
+        except (ValueError, TypeError, AttributeError, LookupError) as error:
             raise StateError(
                 f"{path} is no file of settings.save (loading settings): {error}. Save the settings again."
             ) from error

@@ -29,11 +29,12 @@ else:
         return declarations.InputField(**_with_prefix(options))
 
     def OutputField(**options: Any) -> Any:  # noqa: N802
-        """Declare an output; see ``InputField``.
+        """Declare an output; see ``InputField``. One that no text can fill is refused by the first call.
 
         >>> get_dspy_field_type(OutputField(desc="the passages"))
         'output'
         """
+        options["json_schema_extra"] = {**(options.get("json_schema_extra") or {}), declarations.AT_CALL_KEY: True}
         return declarations.OutputField(**_with_prefix(options))
 
 

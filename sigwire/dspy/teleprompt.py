@@ -102,10 +102,12 @@ def _declared_rows(student: Module, trainset: Iterable[Example]) -> list[Example
 
 def _declared(row: Example, names: Iterable[str]) -> Example:
     # Images of PIL have no JSON form.
-    pictures = {name: Image(value) for name, value in row.items() if hasattr(value, "mode") and hasattr(value, "save")}
-    row = row.copy(**pictures) if pictures else row
+    pictures = {
+        name: Image(value) for name, value in Example.items(row) if hasattr(value, "mode") and hasattr(value, "save")
+    }
+    row = Example.copy(row, **pictures) if pictures else row
     undeclared = getattr(row, "_input_keys", ()) is None
-    return row.with_inputs(*(name for name in names if name in row)) if undeclared else row
+    return Example.with_inputs(row, *(name for name in names if name in row)) if undeclared else row
 
 
 class COPRO(copro.COPRO):

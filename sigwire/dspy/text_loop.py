@@ -181,7 +181,7 @@ class TextReAct(react.ReAct[P, S]):
     def _text_predictor(self) -> Predict[..., Any]:
         asker: Any = getattr(self.react, "predict", self.react)  # of a ChainOfThought
         options: dict[str, Any] = asker.config
-        predictor: Predict[..., Any] = self.predictor_classes.ask(_turn_signature(self), lm=asker.lm, **options)
+        predictor: Predict[..., Any] = type(self).predictor_classes.ask(_turn_signature(self), lm=asker.lm, **options)
         return predictor
 
     def _called_with_trajectory(

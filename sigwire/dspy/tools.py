@@ -49,6 +49,7 @@ class Tool(core.Tool):
     """
 
     __slots__ = ()
+    is_refused_at_call: ClassVar[bool] = True  # as an output, by the first call
     fixed_methods: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ("desc", "func", "args", "arg_types", "arg_desc", "has_kwargs", "format_as_litellm_function_call"),
         "pass func, desc, args, arg_types and arg_desc to the constructor, or override spec",

@@ -80,6 +80,8 @@ class MediumMethods(FieldMethods):
     """DSPy's methods of images, sounds and files."""
 
     __slots__ = ()
+    is_refused_at_call: ClassVar[bool] = True
+    """As an output the type is refused by the first call: DSPy allows the declaration."""
 
     @classmethod
     def from_path(cls, path: str | os.PathLike[str], **options: Any) -> Self:

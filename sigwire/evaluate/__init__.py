@@ -10,6 +10,7 @@ figures     numbers of a run, its exports             reports      the pages of 
 progress    terminal, log and notebook                plain        any value as JSON
 fingerprint  what a result depends on, by content
 metrics     the metrics and judges of the library     git          the commit, for records
+segments    parts of a run that was resumed           costs        sums of which a part may be unknown
 rows        rows in this process or on an executor, and map_rows
 """
 

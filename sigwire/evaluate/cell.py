@@ -11,16 +11,15 @@ from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, fields, replace
 from functools import reduce
-from itertools import chain
 from operator import add, attrgetter
 from typing import Any, NamedTuple, TypedDict
 
 from sigwire.core.example import Example, Prediction
-from sigwire.core.json import JsonObject, Value
+from sigwire.core.json import JsonObject, Value, decode_fields
 from sigwire.core.narrow import is_items
 from sigwire.core.record import Record
 from sigwire.core.report import CallReport
-from sigwire.core.response import Attempt, Repair, Usage, cost_of_attempts
+from sigwire.core.response import Attempt, Repair, Usage, known_cost_of
 from sigwire.core.tools.tool import Tool
 from sigwire.effects.emitting import stream_queue
 from sigwire.effects.steps import Steps, arun, run
@@ -28,7 +27,7 @@ from sigwire.errors import LMError, ModelError
 from sigwire.evaluate.examples import split_fields
 from sigwire.evaluate.failures import ExampleTimeout, Failure, failure_of, missing_label
 from sigwire.evaluate.metric_plan import MetricPlan, TraceList
-from sigwire.evaluate.plain import dumped_example, plain_fields, plain_value, types_of
+from sigwire.evaluate.plain import FieldTypes, dumped_example, plain_fields, plain_value, typed_fields, types_of
 from sigwire.lm.policy.deadlines import deadline
 from sigwire.modules.agents.run import ReActStep
 from sigwire.modules.answer import meta_of
@@ -38,7 +37,10 @@ from sigwire.modules.where import locate
 from sigwire.observe.usage import UsageTracker
 from sigwire.settings import context
 
-__all__ = ["Cell", "CellOptions", "RequestCounts", "TraceStep", "cell_steps", "counted", "score_steps", "tool_counts"]
+__all__ = [
+    "Cell", "CellOptions", "RequestCounts", "TraceStep", "cell_steps", "counted", "score_steps", "stored_prediction",
+    "tool_counts",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +60,12 @@ class Cell(Value):
 
     ``score``: ``None`` if not scored (failures of the provider, the metric and the caller). ``requests``: those that were sent
     to models, retries included; ``hits``: answers from the cache. ``usage``: the counts of ``Usage`` by model. ``cost``: US
-    dollars, ``None`` if unknown. ``metric_requests``, ``metric_cost``: those of the metric. ``seconds``: of the program.
+    dollars, ``None`` if unknown; then ``known_cost`` is the part of it that is known. ``metric_requests``, ``metric_cost``,
+    ``known_metric_cost``: those of the metric. ``seconds``: of the program.
     ``feedbacks``: the feedback for single predictors, by path. ``attempts``: those that failed, and re-asks. ``repairs``: those
     of the prediction. ``steps``: the turns of an agent that failed; those of a prediction are among the outputs. ``tools``: the
-    calls and errors of each tool, of all agents of the program. ``warnings``: their number by feature.
+    calls and errors of each tool, of all agents of the program. ``warnings``: their number by feature. ``served``,
+    ``metric_served``: the number of answers by the name that their model reports, with the fingerprint of its system.
 
     >>> Cell.from_json(Cell(0.0, failure=Failure("program", "Refused", "no")).to_json()).failure.type
     'Refused'
@@ -86,25 +90,17 @@ class Cell(Value):
     steps: tuple[ReActStep, ...] = ()
     tools: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
     warnings: Mapping[str, int] = field(default_factory=dict[str, int])
-
-    def to_json(self) -> JsonObject:
-        """Return the cell as JSON."""
-        data = Value.to_json(self)
-        return data if self.failure is None else {**data, "failure": self.failure.to_json()}
+    served: Mapping[str, int] = field(default_factory=dict[str, int])
+    metric_served: Mapping[str, int] = field(default_factory=dict[str, int])
+    known_cost: float = 0.0
+    known_metric_cost: float = 0.0
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Cell:
-        """Decode the result of ``to_json``."""
-        values: dict[str, Any] = {name: value for name, value in data.items() if name in cls.__slots__}
-        if "failure" in values:
-            values["failure"] = Failure.from_json(values["failure"])
-        for name, kind in _PARTS.items():
-            if name in values:
-                values[name] = tuple(map(kind.from_json, values[name]))
-        return cls(**values)
+        """Decode the result of ``to_json``. Further members are ignored: those of the record around the cell."""
+        return cls(**decode_fields(cls, data, ignores_unknown=True))
 
 
-_PARTS: Mapping[str, type[Value]] = {"trace": TraceStep, "attempts": Attempt, "repairs": Repair, "steps": ReActStep}
 _without_score: Callable[[Cell], tuple[Any, ...]] = attrgetter(*[each.name for each in fields(Cell)][4:])
 
 
@@ -130,17 +126,21 @@ def cell_steps(
     failure_score: float = 0.0,
     rollout_id: int | str | None = None,
     raises: Collection[str] = frozenset(),
-    keep: Callable[[Any], object] | None = None,
+    keep: Callable[[Any, Cell], object] | None = None,
     explained: bool = False,
+    stored: Cell | None = None,
 ) -> Steps[Cell]:
     """Run a program on the inputs of an example and score its prediction. Without a plan nothing is scored.
 
     ``traced``: the cell has a ``TraceStep`` for each call of a predictor. ``strict``: the metric gets the trace, as while
     demos are collected. ``timeout``: seconds; a program that takes longer failed. ``rollout_id``: the sample that all model
     calls of the program ask the cache for. ``raises``: kinds of failures ("bug" as well) whose error is raised. ``keep`` is
-    called with the prediction, before it is scored. ``explained``: a metric that takes ``pred_name`` is called again for
-    each predictor of the trace, for its ``feedbacks``.
+    called with the prediction and its cell, before it is scored. ``explained``: a metric that takes ``pred_name`` is called
+    again for each predictor of the trace, for its ``feedbacks``. ``stored``: a cell whose metric failed: its outputs are
+    scored, and the program is not run.
     """
+    if stored is not None:
+        return (yield from _scored_again(stored, program, example, plan, strict, raises, keep, explained))
     run_of = _ProgramRun(program, example, traced, strict, timeout, rollout_id)
     with _unstreamed(), UsageTracker(keep_runs=False) as tracker:
         try:
@@ -151,14 +151,73 @@ def cell_steps(
             return Cell(score, "", {}, failure, *run_of.facts(None, tracker, error))
     facts = run_of.facts(_outputs(program, prediction), tracker, prediction)
     if keep is not None:
-        keep(prediction)
+        keep(prediction, Cell(None, "", {}, None, *facts))
     if plan is None:
         return Cell(None, "", {}, None, *facts)
-    trace = run_of.trace if strict else None
-    cell = yield from _scored_steps(facts, example, prediction, plan, trace, raises)
+    return (yield from _judged(facts, example, prediction, plan, run_of.trace, strict, raises, explained))
+
+
+def _judged(
+    facts: tuple[Any, ...],
+    example: Example,
+    prediction: object,
+    plan: MetricPlan,
+    trace: TraceList,
+    strict: bool,
+    raises: Collection[str],
+    explained: bool,
+) -> Steps[Cell]:
+    """Score a prediction, and add the feedback for single predictors if it is wanted."""
+    cell = yield from _scored_steps(facts, example, prediction, plan, trace if strict else None, raises)
     if not (explained and plan.takes_predictor and cell.failure is None):
         return cell
-    return (yield from _explained(cell, example, prediction, plan, run_of.trace, raises))
+    return (yield from _explained(cell, example, prediction, plan, trace, raises))
+
+
+def _scored_again(
+    stored: Cell,
+    program: object,
+    example: Example,
+    plan: MetricPlan | None,
+    strict: bool,
+    raises: Collection[str],
+    keep: Callable[[Any, Cell], object] | None,
+    explained: bool,
+) -> Steps[Cell]:
+    """Score the outputs of a cell; calls of predictors are those of its trace, read back with their types."""
+    facts = _without_score(_without_metric(stored))
+    prediction = stored_prediction(stored, types_of(program))
+    if keep is not None:
+        keep(prediction, Cell(None, "", {}, None, *facts))
+    if plan is None:
+        return Cell(None, "", {}, None, *facts)
+    return (
+        yield from _judged(facts, example, prediction, plan, _stored_trace(stored, program), strict, raises, explained)
+    )
+
+
+def stored_prediction(cell: Cell, types: FieldTypes) -> Prediction:
+    """Return the prediction of a cell: declared outputs with their types, others as JSON data."""
+    return Prediction(typed_fields(cell.outputs or {}, types))
+
+
+def _stored_trace(cell: Cell, program: object) -> TraceList:
+    predictors = dict(program.named_predictors()) if isinstance(program, Module) else {}
+    found: list[tuple[Any, Mapping[str, Any], Any]] = []
+    for step in cell.trace:
+        predictor, demo = predictors.get(step.path), Example.from_json(step.demo)
+        fields = typed_fields(dict(demo.__dict__), types_of(predictor))
+        inputs = {name: fields.pop(name) for name in demo.inputs()}
+        fields.pop("augmented", None)
+        found.append((predictor, inputs, Prediction(fields)))
+    return found
+
+
+def _without_metric(cell: Cell) -> Cell:
+    """Return a cell without the requests of its metric."""
+    if not (cell.metric_requests or cell.metric_served):
+        return cell
+    return replace(cell, metric_requests=0, metric_cost=None, known_metric_cost=0.0, metric_served={})
 
 
 def _explained(
@@ -174,11 +233,16 @@ def _explained(
                 feedbacks[path] = score.feedback
         except Exception as error:
             return replace(cell, score=None, failure=_failure(error, None, raises))
-    counts, cost = counted(tracker), cell.metric_cost
-    if counts.requests:
-        known = cost if cell.metric_requests else 0.0
-        cost = None if known is None or counts.cost is None else known + counts.cost
-    return replace(cell, feedbacks=feedbacks, metric_requests=cell.metric_requests + counts.requests, metric_cost=cost)
+    counts, before = counted(tracker), cell.metric_cost if cell.metric_requests else 0.0
+    cost = None if before is None or counts.cost is None else before + counts.cost
+    return replace(
+        cell,
+        feedbacks=feedbacks,
+        metric_requests=cell.metric_requests + counts.requests,
+        metric_cost=cost if counts.requests else cell.metric_cost,
+        known_metric_cost=0.0 if cost is not None else cell.known_metric_cost + (before or 0.0) + counts.known,
+        metric_served=Counter(cell.metric_served) + Counter(counts.served),
+    )
 
 
 def score_steps(
@@ -191,8 +255,7 @@ def score_steps(
     raises: Collection[str] = frozenset(),
 ) -> Steps[Cell]:
     """Score the prediction of a cell, and count the requests of the metric. Returns the cell with score or failure."""
-    cell = replace(cell, metric_requests=0, metric_cost=None) if cell.metric_requests else cell
-    return (yield from _scored_steps(_without_score(cell), example, prediction, plan, trace, raises))
+    return (yield from _scored_steps(_without_score(_without_metric(cell)), example, prediction, plan, trace, raises))
 
 
 def _scored_steps(
@@ -212,10 +275,16 @@ def _scored_steps(
             scored = Cell(None, "", {}, failure, *facts)
         else:
             scored = Cell(score.value, score.feedback, score.subscores, None, *facts)
-    if not tracker.attempts:
+    if not (tracker.attempts or tracker.served):
         return scored
     counts = counted(tracker)
-    return replace(scored, metric_requests=counts.requests, metric_cost=counts.cost)
+    return replace(
+        scored,
+        metric_requests=counts.requests,
+        metric_cost=counts.cost,
+        known_metric_cost=0.0 if counts.cost is not None else counts.known,
+        metric_served=counts.served,
+    )
 
 
 class _ProgramRun:
@@ -275,8 +344,11 @@ class _ProgramRun:
         trace = _trace_steps(self._program, self.trace) if self._traced else ()
         error = found if isinstance(found, Exception) else None
         odd = _odd_attempts(tracker, found), _repairs(found), _steps(error) if error is not None else ()
-        counts = tool_counts(tracker.tool_calls), dict(sorted(Counter(tracker.warnings).items()))
-        return outputs, *counted(tracker), 0, None, self._seconds, trace, {}, *odd, *counts
+        calls = tool_counts(tracker.tool_calls), _counts(tracker.warnings)
+        *sums, served, known = counted(tracker)
+        unscored: dict[str, int] = {}
+        rest = served, unscored, known if sums[-1] is None else 0.0, 0.0
+        return outputs, *sums, 0, None, self._seconds, trace, {}, *odd, *calls, *rest
 
 
 class _Timed:
@@ -310,12 +382,14 @@ def _failure(error: Exception, program: object, raises: Collection[str]) -> Fail
 
 
 class RequestCounts(NamedTuple):
-    """The requests of a run; see ``Cell``."""
+    """The requests of a run; see ``Cell``. ``known``: the known part of the cost, all of it if there is a cost."""
 
     requests: int
     hits: int
     usage: Mapping[str, JsonObject]
     cost: float | None
+    served: Mapping[str, int]
+    known: float
 
 
 def counted(tracker: UsageTracker) -> RequestCounts:
@@ -323,7 +397,14 @@ def counted(tracker: UsageTracker) -> RequestCounts:
     attempts = tracker.attempts
     sent = [attempt for made in attempts.values() for attempt in made if attempt.purpose not in _NOT_SENT]
     usage = {model: _total(made).to_json() for model, made in attempts.items() if made}
-    return RequestCounts(len(sent), len(tracker.hits), usage, cost_of_attempts(sent) if sent else 0.0)
+    known, is_whole = known_cost_of(sent)
+    return RequestCounts(
+        len(sent), len(tracker.hits), usage, known if is_whole else None, _counts(tracker.served), known
+    )
+
+
+def _counts(names: Sequence[str]) -> dict[str, int]:
+    return dict(sorted(Counter(names).items())) if names else {}  # most rows have none, and a Counter is slow
 
 
 def _total(attempts: Sequence[Attempt]) -> Usage:
@@ -336,6 +417,8 @@ def tool_counts(calls: Sequence[tuple[str, bool]]) -> Mapping[str, JsonObject]:
     >>> tool_counts([("find", False), ("find", True)])
     {'find': {'calls': 2, 'errors': 1}}
     """
+    if not calls:
+        return {}
     made, failed = Counter(name for name, _ in calls), Counter(name for name, is_error in calls if is_error)
     return {name: {"calls": number, "errors": failed[name]} for name, number in sorted(made.items())}
 
@@ -347,9 +430,9 @@ def _odd_attempts(tracker: UsageTracker, found: object) -> tuple[Attempt, ...]:
     """Return the attempts that failed, and re-asks, which the prediction or the error of a parser has."""
     is_reported = isinstance(found, (Prediction, LMError, ModelError))
     own = CallReport.of(found).attempts if is_reported else ()
-    failed = chain(*tracker.attempts.values())
+    failed = [attempt for made in tracker.attempts.values() for attempt in made if attempt.error]
     reasks = [attempt for attempt in own if attempt.purpose == "repair" and not attempt.error]
-    return (*[attempt for attempt in failed if attempt.error], *reasks)
+    return (*failed, *reasks)
 
 
 def _steps(error: Exception) -> tuple[ReActStep, ...]:

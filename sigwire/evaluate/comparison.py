@@ -23,6 +23,7 @@ from sigwire.evaluate.figures.stored_run import load_run
 from sigwire.evaluate.figures.tool_counts import ToolCounts
 from sigwire.evaluate.fingerprint.identity import metric_differences
 from sigwire.evaluate.records import ExampleRecord
+from sigwire.evaluate.segments import segment_rows
 from sigwire.evaluate.statistics import (
     TOO_FEW,
     PairedDifference,
@@ -179,6 +180,8 @@ class Comparison(HasCard):
             if self.omitted_metrics
             else []
         )
+        for name, run in self.runs.items():
+            rows += [(f"{label} of {name}", lines) for label, lines in segment_rows(run.segments)]
         return Card("Comparison", " · ".join(self.runs), rows, table, children)
 
 

@@ -26,7 +26,7 @@ def split_fields(example: Example) -> tuple[dict[str, FieldValue], dict[str, Fie
     """Return the inputs and the labels of an example of a devset. (``inputs()`` and ``labels()`` make two more examples.)"""
     keys = example._input_keys  # pyright: ignore[reportPrivateUsage]
     if type(example) is not Example or keys is None:
-        return example.inputs().__dict__, example.labels().__dict__
+        return type(example).inputs(example).__dict__, type(example).labels(example).__dict__
     fields = example.__dict__
     return {k: v for k, v in fields.items() if k in keys}, {k: v for k, v in fields.items() if k not in keys}
 

@@ -13,11 +13,11 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 from sigwire.core.example import Example
-from sigwire.core.json import JsonObject
+from sigwire.core.json import JsonObject, decode_fields
 from sigwire.errors import (
     BudgetSpent,
     ConfigurationError,
@@ -39,7 +39,7 @@ from sigwire.errors import (
 from sigwire.evaluate.scores import MetricError
 from sigwire.modules.agents.tool_results import SECRET_TEXT
 
-__all__ = ["ExampleTimeout", "Failure", "FailureKind", "failure_of", "missing_label"]
+__all__ = ["ExampleTimeout", "Failure", "FailureKind", "failure_of", "missing_label", "unscored"]
 
 FailureKind: TypeAlias = Literal["program", "provider", "metric", "caller", "worker"]
 
@@ -92,8 +92,7 @@ class Failure:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Failure:
         """Decode the result of ``to_json``. Further members are ignored."""
-        values: dict[str, Any] = {name: value for name, value in data.items() if name in cls.__slots__}
-        return cls(**values)
+        return cls(**decode_fields(cls, data, ignores_unknown=True))
 
 
 def failure_of(error: Exception, *, in_metric: bool = False) -> Failure:
@@ -120,6 +119,15 @@ def failure_of(error: Exception, *, in_metric: bool = False) -> Failure:
     )
 
 
+def unscored(error: Exception) -> Failure:
+    """Return the failure of outputs whose scoring an error ended: a resumed run scores them, whatever the error was.
+
+    >>> unscored(BudgetSpent("spent")).kind
+    'metric'
+    """
+    return replace(failure_of(error, in_metric=True), kind="metric")
+
+
 def missing_label(error: Exception, example: Example) -> ConfigurationError | None:
     """Return the caller's error if a metric read a field that the example does not have, else ``None``."""
     name = getattr(error, "name", None) if isinstance(error, AttributeError) and error.obj is example else None
@@ -127,7 +135,7 @@ def missing_label(error: Exception, example: Example) -> ConfigurationError | No
         name = error.args[0]
     if name is None:
         return None
-    known = list(example.keys())
+    known = list(Example.keys(example))
     return ConfigurationError(
         f"The metric reads the field {name!r}, which the example does not have (scoring an example). "
         f"{suggest(str(name), known)}The fields of the example are {', '.join(known)}."

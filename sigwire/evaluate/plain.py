@@ -114,7 +114,11 @@ def plain_fields(fields: Mapping[str, object], types: FieldTypes = NO_TYPES) -> 
 
 def _by_type(value: object, spec: FieldSpec) -> object:
     """Return the JSON of a value by its declared type; media, tools and values of no JSON form as they are."""
-    if type(value) in _SCALARS or spec.role != "value" or contains(spec.annotation, *_MEDIA):
+    if type(value) in _SCALARS or spec.role != "value":
+        return value
+    if type(value) is float and spec.annotation is float and not spec.metadata:
+        return value
+    if contains(spec.annotation, *_MEDIA):
         return value
     try:
         return spec.dump(value)

@@ -21,6 +21,7 @@ from typing import Any, Protocol, TextIO, TypeAlias
 
 from sigwire.errors import ConfigurationError
 from sigwire.evaluate.cell import Cell
+from sigwire.evaluate.costs import add_cost, program_cost
 from sigwire.show.card import Card
 from sigwire.show.cleaning import display_width, inline
 from sigwire.show.text import text_card
@@ -41,8 +42,9 @@ _RATE_SECONDS = 30.0
 class EvaluationProgress:
     """How far an evaluation is. ``done`` of ``total`` runs; ``failed`` runs of any kind; ``mean`` of the scores, ± ``half``.
 
-    ``cost``: US dollars, ``None`` if unknown; ``whole_cost``: estimated for all runs. ``seconds``: since the start;
-    ``remaining``: estimated seconds, by the rate of the last 30 s. ``status``: "running", then that of the result.
+    ``cost``: US dollars, ``None`` if nothing of it is known; ``whole_cost``: estimated for all runs, ``None`` if a part is
+    unknown, so that ``cost`` is a lower bound. ``seconds``: since the start; ``remaining``: estimated seconds, by the rate of
+    the last 30 s. ``status``: "running", then that of the result.
     """
 
     metric: str
@@ -128,8 +130,9 @@ class _Counter:
         self.total, self.metric, self.clock, self.lock = total, metric, clock, threading.Lock()
         self.start = clock()
         self._done = self._failed = self._scored = 0
-        self._sum = self._squares = self._cost = 0.0
-        self._is_priced = self._is_bounded = True
+        self._sum = self._squares = 0.0
+        self._cost: float | None = 0.0
+        self._is_partial, self._is_bounded = False, True
         self._recent: deque[tuple[float, int]] = deque([(self.start, 0)])
 
     def add(self, cell: Cell) -> None:
@@ -140,10 +143,7 @@ class _Counter:
             self._sum += cell.score
             self._squares += cell.score * cell.score
             self._is_bounded = self._is_bounded and 0 <= cell.score <= 1
-        if cell.cost is not None:
-            self._cost += cell.cost
-        elif cell.requests:
-            self._is_priced = False
+        self._cost, self._is_partial = add_cost(self._cost, self._is_partial, program_cost(cell))
         now = self.clock()
         self._recent.append((now, self._done))
         while len(self._recent) > 2 and now - self._recent[0][0] > _RATE_SECONDS:
@@ -151,7 +151,7 @@ class _Counter:
 
     def progress(self, status: str = "running") -> EvaluationProgress:
         mean = self._sum / self._scored if self._scored else None
-        is_priced = self._is_priced and self._done > 0
+        cost = self._cost if self._done else None
         return EvaluationProgress(
             inline(self.metric, 30),
             self._done,
@@ -159,8 +159,8 @@ class _Counter:
             self._failed,
             mean,
             self._half(mean),
-            self._cost if is_priced else None,
-            self._cost / self._done * self.total if is_priced else None,
+            cost,
+            None if cost is None or self._is_partial else cost / self._done * self.total,
             self.clock() - self.start,
             self._remaining(),
             status,
@@ -191,8 +191,10 @@ def _clock_text(seconds: float | None) -> str:
 
 
 def _cost_text(progress: EvaluationProgress, join: str) -> str:
-    if progress.cost is None or progress.whole_cost is None:
+    if progress.cost is None:
         return "$ unknown"
+    if progress.whole_cost is None:
+        return f"≥ ${progress.cost:.2f}"
     return f"${progress.cost:.2f}{join}≈{'$' if ' ' in join else ''}{progress.whole_cost:.2f}"
 
 

@@ -33,7 +33,7 @@ def t_of(confidence: float, freedom: int) -> float:
 def _quantile_of(confidence: float) -> float:
     if not 0 < confidence < 1:
         raise ConfigurationError(
-            f"A confidence is between 0 and 1, such as 0.95, not {confidence!r} (making an interval)."
+            f"A confidence is between 0 and 1, such as 0.95, not {confidence!r} (making an interval). Pass such a share."
         )
     return (1 + confidence) / 2
 

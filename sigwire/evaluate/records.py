@@ -1,7 +1,8 @@
 """Records of an evaluation: a file of JSON lines, one line a finished example, and resuming from it.
 
     {"type": "run", "format": 1, ...}     the header: program, model, devset, metrics, and the fingerprint of what decides them
-    {"type": "segment", ...}              the header of a run that was resumed, in front of its records
+    {"type": "segment", ...}              the header of a part of a run that was resumed, in front of its records
+    {"type": "omitted", "rows": [...]}    earlier records, by id and repeat, that are no part of the devset any more
     {"type": "record", "id": ..., ...}    an example, written when it is finished
     {"type": "end", "status": ..., ...}
 
@@ -12,27 +13,25 @@ from __future__ import annotations
 
 import json
 import os
-import platform
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Self, cast
 
-from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.lazy import version
+from sigwire.core.json import JsonObject, JsonValue, decode_fields, decoding
 from sigwire.core.narrow import is_object
-from sigwire.errors import ConfigurationError
+from sigwire.errors import ConfigurationError, StateError
 from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.fingerprint.identity import differences, run_fingerprint
-from sigwire.evaluate.fingerprint.reading import package_version
 from sigwire.evaluate.plain import plain_value
+from sigwire.evaluate.segments import surroundings, warn_of_unknown
 from sigwire.files.lines import BrokenLine, LineFile, read_lines
+from sigwire.files.spool import Spool
 from sigwire.lm.secrets import storable_options
 from sigwire.modules.module import Module
+from sigwire.modules.predict import default_adapter
 from sigwire.modules.tree.walk import Predictor
 from sigwire.settings import current
 
@@ -41,11 +40,14 @@ __all__ = [
     "FinishedKeys",
     "RecordFile",
     "finished_records",
+    "headers_of",
     "job_header",
+    "last_records",
     "last_run",
+    "program_facts",
+    "reading_records",
     "run_header",
     "segment_header",
-    "utc_now",
 ]
 
 FORMAT = 1
@@ -56,7 +58,8 @@ _RETRIED = frozenset({"provider", "metric", "caller"})  # kinds of failures that
 class ExampleRecord:
     """One run on one example. ``index``: its position in the devset; ``repeat``: from 1; ``started``: a time in UTC.
 
-    ``inputs`` and ``labels`` are JSON; media are references. ``kept``: read from the file of an earlier run.
+    ``inputs`` and ``labels`` are JSON; media are references. ``kept``: read from the file of an earlier run. ``segment``: the
+    part of a resumed run in which the program answered, from 0.
     """
 
     id: str
@@ -67,6 +70,7 @@ class ExampleRecord:
     cell: Cell = field(default_factory=lambda: Cell(None))
     started: str = ""
     kept: bool = False
+    segment: int = 0
 
     @property
     def outputs(self) -> JsonObject | None:
@@ -100,18 +104,28 @@ class ExampleRecord:
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any], *, kept: bool = True) -> Self:
-        """Decode the result of ``to_json``. Unknown members are ignored."""
-        return cls(
-            str(data["id"]),
-            int(data["index"]),
-            int(data["repeat"]),
-            data["inputs"],
-            data["labels"],
-            Cell.from_json(data),
-            str(data.get("started", "")),
-            kept,
-        )
+    def from_json(cls, data: Mapping[str, Any], *, kept: bool = True, segment: int = 0) -> Self:
+        """Decode the result of ``to_json``. Unknown members are ignored. ``segment``: the part in which the line stands."""
+        cell = Cell.from_json(data)
+        read = {"segment": segment, **decode_fields(_RecordPlace, data, ignores_unknown=True)}
+        return cls(**{**read, "id": str(read["id"])}, cell=cell, kept=kept)
+
+    def line(self, segment: int) -> JsonObject:
+        """Return the line of the record in a part of the file: another part is named if the program answered in it."""
+        return self.to_json() if self.segment == segment else {**self.to_json(), "segment": self.segment}
+
+
+@dataclass(frozen=True)
+class _RecordPlace:
+    """The members of a record that stand beside those of its cell."""
+
+    id: str | int
+    index: int
+    repeat: int
+    inputs: JsonObject
+    labels: JsonObject
+    started: str = ""
+    segment: int = 0
 
 
 class RecordFile:
@@ -186,6 +200,18 @@ def _broken_line(path: Path, error: BrokenLine) -> ConfigurationError:
     )
 
 
+@contextmanager
+def reading_records(path: str | os.PathLike[str]) -> Generator[None]:
+    """Inside the block, a line of another shape is a ``StateError`` with the name of the file."""
+    try:
+        with decoding("a record"):
+            yield
+    except StateError as error:
+        raise StateError(
+            f"{os.fspath(path)} has a line that no evaluation wrote: {error} Repair the line, or name another file."
+        ) from error
+
+
 # --- headers and resuming
 
 
@@ -197,36 +223,69 @@ def run_header(
     return {
         "type": "run",
         "format": FORMAT,
-        "sigwire": version(),
-        "started": utc_now(),
+        **surroundings(with_git=False),
         "program": {"class": _name_of(program), "state": _digest(_state_of(program))},
-        "lm": _model_of(program),
+        **program_facts(program),
         "devset": {"n": len(ids), "ids": _digest(list(ids))},
         "metrics": list(metrics),
         "fingerprint": run_fingerprint(program, settings.lm, settings.adapter, metrics),
-        "adapter": None if settings.adapter is None else repr(settings.adapter),
-        "texts": _texts_of(program),
-        "python": platform.python_version(),
-        "packages": {name: package_version(name) for name in _DECIDING},
         "repeat": repeat,
         "reduce": reduce,
     }
 
 
+def program_facts(program: object, lm: object = None) -> JsonObject:
+    """Return the facts of a header about a program, beside its fingerprint: models, their seed, the adapter, the instructions.
+
+    ``lm``: the model that all of its predictors are given.
+    """
+    predictors = program.named_predictors() if isinstance(program, Module) else []
+    asked = [(name, each.lm, each.config) for name, each in predictors] or [("", None, {})]
+    return {
+        **_model_facts({name: _model_of(lm or own or current().lm, config) for name, own, config in asked}),
+        "adapter": repr(current().adapter or default_adapter()),
+        "texts": {name: str(each.signature.instructions) for name, each in predictors},
+    }
+
+
+def _model_of(lm: Any, config: Mapping[str, Any]) -> JsonObject:
+    """Return the name of a model and the options that its requests have."""
+    options = {**storable_options(getattr(lm, "kwargs", None) or {}), **storable_options(config)}
+    return {
+        "model": None if lm is None else str(getattr(lm, "model", type(lm).__name__)),
+        "options": {name: value for name, value in options.items() if value is not None},
+    }
+
+
+def _model_facts(models: Mapping[str, JsonObject]) -> JsonObject:
+    """Return the models of a program and their seed, from the model of each predictor."""
+    first, *others = models.values()
+    found: JsonObject = (
+        first
+        if all(each == first for each in others)
+        else {
+            "model": ", ".join(dict.fromkeys(str(each["model"]) for each in models.values())),
+            "options": {},
+            "by_predictor": {**models},
+        }
+    )
+    seeds = [each["options"].get("seed") if is_object(each["options"]) else None for each in models.values()]
+    return {"lm": found, "seed": seeds[0] if all(seed == seeds[0] for seed in seeds) else None}
+
+
 def job_header(job: JsonObject, repeat: int) -> JsonObject:
     """Return the header of a run of a job, whose devset is drawn lazily. ``job``: that of ``Job.to_json``."""
-    program, lm = job["program"], job["lm"]
-    model: JsonObject = {"model": lm}
-    if is_object(lm):
-        model = {name: value for name, value in lm.items() if name not in _REACHING}
+    program, parts = job["program"], _parts_of_state(job["state"])
+    lms = {name: part.get("lm") or job["lm"] for name, part in parts.items()} or {"": job["lm"]}
     name: JsonValue = program.get("$program") if is_object(program) else str(program).replace(":", ".")
     return {
         "type": "run",
         "format": FORMAT,
-        "sigwire": version(),
-        "started": utc_now(),
+        **surroundings(),
         "program": {"class": name, "state": _digest([program, job["state"], job["adapter"], job["settings"]])},
-        "lm": {"model": model.pop("model", None), "options": model},
+        **_model_facts({path: _model_of_state(lm) for path, lm in lms.items()}),
+        "adapter": _adapter_of_job(job["adapter"]),
+        "texts": {path: _instructions_of(part) for path, part in parts.items()},
         "devset": {"n": None, "ids": None},
         "metrics": [str(path).rpartition(":")[2] for path in cast("list[str]", job["metrics"])],
         "repeat": repeat,
@@ -246,20 +305,26 @@ def finished_records(
     run = last_run(rows)
     if not run or resume is False:
         return None
-    last_header = next(row for row in reversed(run) if row.get("type") in ("run", "segment"))
+    last_header = headers_of(run)[-1]
     if not _goes_on(last_header, header, path, resume):
         return None
-    records = (ExampleRecord.from_json(row) for row in run if row.get("type") == "record")
-    last = {(record.id, record.repeat): record for record in records}
-    return {
-        key: record for key, record in last.items() if not _is_retried(record.cell) or (unscored and record.is_unscored)
+    with reading_records(path):
+        records = last_records(run)
+    kept = {
+        key: record
+        for key, record in records.items()
+        if not _is_retried(record.cell) or (unscored and record.is_unscored)
     }
+    if kept:
+        warn_of_unknown(path.name, last_header, header)
+    return kept
 
 
 class FinishedKeys:
     """The rows that a resumed run keeps, as ``finished_records``, for a file that is read line by line: their digests only.
 
     ``add`` takes each line. ``keys``: the result of ``digest`` for each row that is kept; ``is_empty``: the file has no line.
+    ``stored`` returns the record of a row whose metric failed: its outputs are scored again. ``segment``: the number of parts.
 
     >>> finished = FinishedKeys(lambda row: row["index"])
     >>> for line in ({"type": "run"}, {"type": "record", "index": 7, "score": None}):
@@ -270,23 +335,50 @@ class FinishedKeys:
 
     def __init__(self, digest: Callable[[JsonObject], int]) -> None:
         self.keys, self.is_empty = set[int](), True
+        self.segment = 0
         self._digest = digest
         self._header: JsonObject | None = None
+        self._unscored = Spool[int]()
 
     def add(self, row: JsonObject) -> None:
         """Take the next line of the file."""
         self.is_empty, kind = False, row.get("type")
         if kind == "run":
-            self._header = row
+            self._header, self.segment = row, 1
             self.keys.clear()
+            self._unscored.clear()
         elif self._header is not None and kind == "segment":
-            self._header = row
+            self._header, self.segment = row, self.segment + 1
         elif self._header is not None and kind == "record":
-            (self.keys.discard if _is_retried(Cell.from_json(row)) else self.keys.add)(self._digest(row))
+            self._add_record(row)
+
+    def _add_record(self, row: JsonObject) -> None:
+        key, record = self._digest(row), ExampleRecord.from_json(row, segment=self.segment - 1)
+        (self.keys.discard if _is_retried(record.cell) else self.keys.add)(key)
+        self._unscored.drop(key)
+        if record.is_unscored:
+            self._unscored.put(key, {**row, "segment": record.segment})
+
+    @property
+    def has_stored(self) -> bool:
+        """Whether ``stored`` has a record."""
+        return len(self._unscored) > 0
+
+    def stored(self, key: int) -> ExampleRecord | None:
+        """Return the record of a row whose outputs have no score because the metric failed."""
+        return ExampleRecord.from_json(self._unscored.get(key)) if key in self._unscored else None
+
+    def close(self) -> None:
+        """Remove the records of rows without a score."""
+        self._unscored.close()
 
     def goes_on(self, header: JsonObject, path: Path) -> bool:
         """Return False if the file has no run. Raises ``ConfigurationError`` if its last one is that of another job."""
-        return self._header is not None and _goes_on(self._header, header, path, True)
+        if self._header is None or not _goes_on(self._header, header, path, True):
+            return False
+        if self.keys or self.has_stored:
+            warn_of_unknown(path.name, self._header, header)
+        return True
 
 
 def _goes_on(last_header: JsonObject, header: JsonObject, path: Path, resume: object) -> bool:
@@ -316,6 +408,30 @@ def last_run(rows: Iterable[JsonObject]) -> list[JsonObject]:
         elif run:
             run.append(row)
     return run
+
+
+def headers_of(run: Iterable[JsonObject]) -> list[JsonObject]:
+    """Return the headers of the parts of a run."""
+    return [row for row in run if row.get("type") in ("run", "segment")]
+
+
+def last_records(run: Iterable[JsonObject], *, omitted: bool = True) -> dict[tuple[str, int], ExampleRecord]:
+    """Return the last record of each example and repeat in the rows of a run; ``omitted``: also of those that it left out."""
+    found: dict[tuple[str, int], ExampleRecord] = {}
+    lost: list[tuple[str, int]] = []
+    part = -1
+    for row in run:
+        kind = row.get("type")
+        if kind in ("run", "segment"):
+            part, lost = part + 1, []
+        elif kind == "omitted":
+            lost = [(str(own), int(repeat)) for own, repeat in cast("list[Any]", row["rows"])]
+        elif kind == "record":
+            record = ExampleRecord.from_json(row, segment=part)
+            found[record.id, record.repeat] = record
+    for key in () if omitted else lost:
+        found.pop(key, None)
+    return found
 
 
 def segment_header(header: Mapping[str, JsonValue]) -> JsonObject:
@@ -378,39 +494,33 @@ _REACHING = frozenset("api_key base_url cache class headers limit num_retries pr
 """Settings of a model that may change between a run and its resumption."""
 
 
-def _model_of(program: object) -> JsonObject:
-    lm: Any = None
-    with suppress(ConfigurationError):  # predictors with different models: their states have them
-        lm = program.get_lm() if isinstance(program, Module) else None
-    lm = lm or current().lm
-    options = storable_options(getattr(lm, "kwargs", None) or {})
-    return {
-        "model": None if lm is None else str(getattr(lm, "model", type(lm).__name__)),
-        "options": {name: value for name, value in options.items() if value is not None},
-    }
+def _parts_of_state(state: JsonValue) -> dict[str, JsonObject]:
+    """Return the parts of the state of a program that are predictors."""
+    parts: JsonObject = {} if not is_object(state) else {"self": state} if "signature" in state else state
+    return {name: part for name, part in parts.items() if is_object(part) and "signature" in part}
 
 
-_DECIDING = ("pydantic", "jsonschema")  # those whose version can change an answer
+def _adapter_of_job(adapter: JsonValue) -> str:
+    """Return the adapter of a job as text: a path, or the class with its options."""
+    if not is_object(adapter):
+        return repr(default_adapter()) if adapter is None else str(adapter)
+    options = adapter.get("options")
+    shown = [f"{name}={value!r}" for name, value in options.items()] if is_object(options) else []
+    return f"{adapter.get('class')}({', '.join(shown)})"
 
 
-def _texts_of(program: object) -> JsonObject:
-    """Return the instructions of the predictors of a program, as the model reads them."""
-    if not isinstance(program, Module):
-        return {}
-    return {name: str(predictor.signature.instructions) for name, predictor in program.named_predictors()}
+def _instructions_of(part: JsonObject) -> JsonValue:
+    signature = part["signature"]
+    return signature.get("instructions") if is_object(signature) else None
+
+
+def _model_of_state(lm: JsonValue) -> JsonObject:
+    if not is_object(lm):
+        return {"model": lm, "options": {}}
+    options = {name: value for name, value in lm.items() if name not in _REACHING and name != "model"}
+    return {"model": lm.get("model"), "options": options}
 
 
 def _digest(value: object) -> str:
     text = json.dumps(plain_value(value), sort_keys=True, separators=(",", ":"))
     return f"sha256:{sha256(text.encode()).hexdigest()[:32]}"
-
-
-def utc_now() -> str:
-    """Return the time in UTC, to the millisecond."""
-    seconds = time.time()
-    return f"{_second_text(int(seconds))}.{int(seconds % 1 * 1000):03d}Z"
-
-
-@lru_cache(maxsize=1)
-def _second_text(seconds: int) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(seconds))

@@ -29,6 +29,7 @@ from sigwire.evaluate.figures.tool_counts import ToolCounts
 from sigwire.evaluate.fingerprint.identity import metric_fingerprint
 from sigwire.evaluate.metric_plan import MetricPlan, Metrics
 from sigwire.evaluate.records import ExampleRecord
+from sigwire.evaluate.segments import Segment
 from sigwire.evaluate.statistics import TOO_FEW, Interval
 from sigwire.settings import current
 from sigwire.show.card import Card, HasCard
@@ -93,6 +94,7 @@ class EvaluationResult(Prediction, HasCard):
         predictions: Sequence[FieldValue],
         *,
         header: JsonObject | None = None,
+        earlier: Sequence[JsonObject] = (),
         status: str = "complete",
         metric_names: Sequence[str] = ("score",),
         repeat: int = 1,
@@ -104,7 +106,10 @@ class EvaluationResult(Prediction, HasCard):
         seconds: float = 0.0,
         path: str | os.PathLike[str] | None = None,
     ) -> Self:
-        """Return the result of records; ``examples`` and ``predictions`` are those of the records, in their order."""
+        """Return the result of records; ``examples`` and ``predictions`` are those of the records, in their order.
+
+        ``header``: that of the last part of the run; ``earlier``: those of the parts before.
+        """
         header = header or {}
         devset = header.get("devset")
         found = devset.get("n") if isinstance(devset, dict) else None
@@ -125,6 +130,7 @@ class EvaluationResult(Prediction, HasCard):
             errors,
             seconds,
             None if path is None else os.fspath(path),
+            earlier=tuple(earlier),
         )
         return cls.of(run)
 
@@ -253,6 +259,11 @@ class EvaluationResult(Prediction, HasCard):
         return self.run.status
 
     @property
+    def segments(self) -> Sequence[Segment]:
+        """The parts of a run that was resumed, each with its versions, its commit and the models that answered in it."""
+        return self.run.segments
+
+    @property
     def path(self) -> str | None:
         """The file of records."""
         return self.run.path
@@ -304,10 +315,13 @@ class EvaluationResult(Prediction, HasCard):
         exports.write_text(path, exports.csv_text(self.rows()))
 
     def to_jsonl(self, path: str | os.PathLike[str]) -> None:
-        """Write the records as ``log=`` does: a line for the run, one for each record, one for the end."""
+        """Write the records as ``log=`` does: a line for each part of the run, one for each record, one for the end."""
         end: JsonObject = {"status": self.status, "records": len(self.records), "seconds": self.seconds}
-        lines = [{"type": "run", **self.run.header}, *(each.to_json() for each in self.records), {"type": "end", **end}]
-        exports.write_text(path, "".join(f"{dumps(line)}\n" for line in lines))
+        lines: list[JsonObject] = []
+        for place, header in enumerate((*self.run.earlier, self.run.header)):
+            lines.append({**header, "type": "segment" if place else "run"})
+            lines += [each.to_json() for each in self.records if each.segment == place]
+        exports.write_text(path, "".join(f"{dumps(line)}\n" for line in [*lines, {"type": "end", **end}]))
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
         """Write a report as one HTML file: figures, plots, and a table of the records with drill-down. No network is used."""
@@ -344,6 +358,7 @@ class EvaluationResult(Prediction, HasCard):
         name = inline(run.metric_name, 60)
         errors = sum(found.errors for found in run.tools.values())
         counts = {"n": self.n, "failed": len(run.failed), "unscored": self.unscored, "tool_errors": errors}
+        counts["segments"] = len(run.segments) if len(run.segments) > 1 else 0
         status = "" if run.status == "complete" else f", status={run.status!r}"
         shown = "".join(f", {label}={count}" for label, count in counts.items() if count or label == "n")
         shown += f", {TOO_FEW}" if run.is_few and self.scored else ""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from sigwire.core.json import JsonObject
 from sigwire.errors import ConfigurationError
 from sigwire.modules.agents.tool_results import SECRET_TEXT
 
-__all__ = ["JobRefused", "error_text"]
+__all__ = ["JobRefused", "RowEnded", "error_text"]
 
 
 class JobRefused(ConfigurationError):
@@ -15,6 +16,14 @@ class JobRefused(ConfigurationError):
     """
 
     result: object = None
+
+
+class RowEnded(Exception):
+    """An error ended the run of all rows after the program of this row had answered. ``record``: its record, not scored."""
+
+    def __init__(self, error: Exception, record: JsonObject) -> None:
+        super().__init__(error)
+        self.error, self.record = error, record
 
 
 def error_text(error: BaseException) -> str:

@@ -23,7 +23,8 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TypeAlias, cast
 
-from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.json import JsonObject, JsonValue, loads
+from sigwire.errors import StateError
 from sigwire.files.lines import LineFile
 from sigwire.files.lock import lock_file
 
@@ -74,15 +75,23 @@ def read_block(block: Path) -> BlockState:
         has_ended = not _is_held(file)  # asked first: an attempt that ends meanwhile has all its lines
         for line in file.read_bytes().splitlines():
             try:
-                entry: JsonObject = json.loads(line)
+                entry: JsonObject = loads(line)
             except ValueError:  # the process was killed while it wrote
                 continue
-            if "start" in entry:
-                state.started.add(key := _key(entry["start"]))
-                if has_ended:
-                    state.lost.add(key)
-            elif "done" in entry:
-                state.done.setdefault(_key(entry["done"]), cast(JsonObject, entry["record"]))
+            try:
+                if "start" in entry:
+                    state.started.add(key := _key(entry["start"]))
+                    if has_ended:
+                        state.lost.add(key)
+                elif "done" in entry:
+                    record = cast(JsonObject, entry["record"])
+                    key_of(record)
+                    state.done.setdefault(_key(entry["done"]), record)
+            except (TypeError, ValueError, LookupError) as error:
+                raise StateError(
+                    f"{file} has a line that no worker wrote: {error!r:.100} (reading the journal of rows). Remove the folder "
+                    f"{block.parent}: its rows run again."
+                ) from error
     state.lost -= state.done.keys()
     return state
 
@@ -109,7 +118,9 @@ def _is_held(file: Path) -> bool:
 
 def _key(value: JsonValue) -> RowKey:
     name, repeat = cast("list[JsonValue]", value)
-    return str(name), cast(int, repeat)
+    if not isinstance(repeat, int):
+        raise TypeError(f"a repeat is a number, not {type(repeat).__name__}")
+    return str(name), repeat
 
 
 def stop_block(block: Path) -> None:

@@ -32,7 +32,7 @@ from sigwire.effects.loops import block_on
 from sigwire.effects.steps import Steps, arun
 from sigwire.effects.waiting import sleep
 from sigwire.errors import BudgetSpent, ConfigurationError
-from sigwire.jobs.errors import error_text
+from sigwire.jobs.errors import RowEnded, error_text
 from sigwire.jobs.journal import BlockState, RowAttempt, key_of, read_block
 from sigwire.jobs.orphan import DriverWatch
 from sigwire.jobs.paths import digests_of, load_path
@@ -135,6 +135,9 @@ class _Worker:
             attempt.start(row)
             try:
                 record = await arun(self._runner.steps(row))
+            except RowEnded as ended:
+                answer.setdefault("refused", _refusal(ended.error))
+                record = ended.record
             except Exception as error:  # of a kind that ends the run
                 answer.setdefault("refused", _refusal(error))
                 return

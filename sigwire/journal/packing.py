@@ -12,7 +12,7 @@ from collections.abc import Callable
 from hashlib import sha256
 from typing import Any, TypeVar, cast
 
-from sigwire.core.json import JsonValue
+from sigwire.core.json import JsonValue, ShapeError
 from sigwire.core.narrow import is_array, is_object
 from sigwire.errors import StateError
 from sigwire.files.packing import deflate, inflate
@@ -79,11 +79,11 @@ def reading(read: Callable[[], T]) -> T:
     """Return the value of ``read``, which decodes what a file holds. Raises ``StateError`` if it does not fit."""
     try:
         return read()
-    except StateError:
-        raise
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        if isinstance(error, StateError) and not isinstance(error, ShapeError):
+            raise
         raise StateError(
-            f"The journal holds a value that cannot be read: {error!r:.200} (reading the journal). Begin another run."
+            f"The journal holds a value that cannot be read: {error!s:.200} (reading the journal). Begin another run."
         ) from error
 
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TextIO, TypeAli
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.foreign_names import DOOR, LIBRARY, NAMESPACE
-from sigwire.core.json import JsonObject
+from sigwire.core.json import JsonObject, is_too_deep
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response, Usage, price_with
@@ -329,7 +329,7 @@ class BaseLM:
     def capabilities(self) -> Capabilities:
         """The capabilities of the model."""
         if self._capabilities is None:
-            self._capabilities = self.default_capabilities()
+            self._capabilities = type(self).default_capabilities(self)
         return self._capabilities
 
     @capabilities.setter
@@ -425,7 +425,7 @@ class BaseLM:
         >>> BaseLM.load_state(state, allow_unsafe_lm_state=True)
         LM('openai/gpt-5-mini', base_url='https://gpu-box.example/v1')
         """
-        if not isinstance(state.get("model"), str):
+        if not isinstance(state, Mapping) or not isinstance(state.get("model"), str) or is_too_deep(dict(state)):
             raise StateError(
                 "The saved language model has no 'model' (loading its state). Save it with lm.dump_state()."
             )

@@ -62,8 +62,9 @@ class CallContext:
 
     def add_attempts(self, response: Response, purpose: _Purpose) -> None:
         """Add the attempts of a response. The model does not know their purpose and reports "ask"."""
-        unlogged = () if response.cache == "hit" else (Attempt(purpose, self.lm.model, response.usage),)
-        attempts = response.attempts or unlogged
+        attempts = response.attempts
+        if not attempts and response.cache != "hit":
+            attempts = (Attempt(purpose, self.lm.model, response.usage),)
         if purpose != "ask":
             attempts = tuple(replace(each, purpose=purpose) if each.purpose == "ask" else each for each in attempts)
         self.attempts.extend(attempts)

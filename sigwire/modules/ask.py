@@ -29,7 +29,7 @@ from sigwire.lm.secrets import storable_options
 from sigwire.modules.program_stream import EventPath, EventReader, event_path_of
 from sigwire.observe.place import asked
 from sigwire.observe.reports import failed_attempts
-from sigwire.observe.usage import UsageTracker, record_failure, record_usage, record_warnings
+from sigwire.observe.usage import UsageTracker, record_failure, record_response, record_warnings
 from sigwire.settings import Settings, current
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from sigwire.lm.preview.call_log import CallLog
 
 __all__ = [
-    "Ask", "EventReaderFactory", "check_config", "recording_calls", "resolve_lm", "usage_totals",
+    "REQUEST_OPTIONS", "Ask", "EventReaderFactory", "check_config", "recording_calls", "resolve_lm", "usage_totals",
 ]  # fmt: skip
 
 
@@ -144,11 +144,10 @@ class Ask:
         return Ask(cast("LanguageModel", _RecordedModel(self.lm, outcome)), self.request, self.reader_factory)
 
     def _record_call(self, response: Response) -> Response:
-        is_hit = response.cache == "hit"
-        if getattr(self.lm, "is_recorded", False) and not is_hit:  # nothing is paid now
+        if getattr(self.lm, "is_recorded", False) and response.cache != "hit":  # nothing is paid now
             record_warnings(*response.warnings)
         else:
-            record_usage(self.lm.model, response.usage, response.attempts, is_hit=is_hit, warnings=response.warnings)
+            record_response(self.lm.model, response)
         if logs := _logs.get():
             from sigwire.lm.preview.call_log import CallRecord
 
@@ -320,7 +319,7 @@ def check_config(owner: type, config: Iterable[str], lm: object) -> None:
     A name similar to a parameter of ``owner`` is always refused, one that no model has if the settings have a model of
     sigwire's, and one that ``lm`` does not have if the module is given one. The first call refuses the others.
     """
-    names = [name for name in config if name not in _REQUEST_OPTIONS]
+    names = [name for name in config if name not in REQUEST_OPTIONS]
     if names:
         if "demos" in names:
             raise ConfigurationError(
@@ -333,4 +332,4 @@ def check_config(owner: type, config: Iterable[str], lm: object) -> None:
             check(unknown if lm is None else names, f"making {owner.__name__}")
 
 
-_REQUEST_OPTIONS = frozenset({"lm", "max_reasks", "parallel_tool_calls", "tool_choice"})  # no options of a model
+REQUEST_OPTIONS = frozenset({"lm", "max_reasks", "parallel_tool_calls", "tool_choice"})  # no options of a model

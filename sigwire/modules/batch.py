@@ -118,7 +118,7 @@ def batch_steps(
 
 def _inputs_of(example: Example | Mapping[str, object]) -> dict[str, object]:
     if isinstance(example, Example):
-        return dict(example.inputs().items())
+        return dict(Example.items(Example.inputs(example)))  # a field may have the name of a method
     if isinstance(example, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may pass any object
         return dict(example)
     raise InputError(f"batch takes Examples with inputs, or dicts of inputs; not {type(example).__name__}.")

@@ -89,10 +89,13 @@ def _reasoning_name(prediction: Prediction) -> str:
 
 
 def _with_reasoning(signature: SignatureMeta, field: object, kind: object) -> SignatureClass:
-    """Return the signature with an output ``reasoning``, unless it has one."""
+    """Return the signature with an output ``reasoning``, unless it has one; ``reasoning_`` if an input has that name."""
     outputs = [spec.name for spec in signature.spec.outputs]
     if field is None and "reasoning" in outputs:
         return signature
     described = added_output(field or OutputField(desc="Think step by step before you answer."))
     # Keep the instructions: derived ones would name the field, which thinking models may not see.
-    return signature.prepend("reasoning", described, kind).with_instructions(signature.instructions)
+    name = "reasoning"
+    while name in signature.spec.by_name:
+        name += "_"
+    return signature.prepend(name, described, kind).with_instructions(signature.instructions)

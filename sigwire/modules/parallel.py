@@ -9,6 +9,7 @@ from sigwire.core.example import Example
 from sigwire.core.narrow import is_items, is_mapping
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, warn_user
+from sigwire.keywords import check_whole
 from sigwire.modules.batch import BatchFailures, BatchResults, batch_steps, split_failures
 from sigwire.modules.calling import called_steps
 from sigwire.modules.module import StepsModule
@@ -42,8 +43,8 @@ class Parallel(StepsModule):
         callbacks: Sequence[object] | None = None,
     ) -> None:
         super().__init__(callbacks)
-        if max_errors is not None and max_errors < 0:
-            raise ConfigurationError(f"max_errors is a number of failures, not {max_errors} (making a Parallel).")
+        check_whole("num_threads", num_threads, "making a Parallel", of="threads", least=1, optional=True)
+        check_whole("max_errors", max_errors, "making a Parallel", of="failures", optional=True)
         self.num_threads, self.max_errors = num_threads, max_errors
         self.access_examples, self.return_failed_examples = access_examples, return_failed_examples
 
@@ -84,7 +85,7 @@ class Parallel(StepsModule):
 
     def _arguments(self, given: object) -> tuple[Sequence[object], Mapping[str, object]]:
         if isinstance(given, Example):
-            return ((), dict(given.inputs().items())) if self.access_examples else ((given,), {})
+            return ((), dict(Example.items(Example.inputs(given)))) if self.access_examples else ((given,), {})
         if is_mapping(given):
             return (), given
         if is_items(given):

@@ -21,6 +21,7 @@ from sigwire.core.record import FieldValues
 from sigwire.core.request import check_prompt_cache
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, InputError, StateError
+from sigwire.keywords import check_whole
 from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules.answer import CallContext, answer_steps, meta_of
 from sigwire.modules.ask import check_config, resolve_lm
@@ -191,11 +192,11 @@ class Predict(ReadingCalls[P, S], Predictor):
         self, signature: SignatureMeta, reader: InputReader, given: dict[str, object], specials: FieldValues
     ) -> Steps[Prediction]:
         values = current()
-        inputs = self.prepare_inputs(reader, given, check_types=values.warn_on_type_mismatch)
+        inputs = type(self).prepare_inputs(self, reader, given, check_types=values.warn_on_type_mismatch)
         given_lm = specials.get("lm")
         lm = resolve_lm(self.lm if given_lm is None else given_lm, type(self).__name__)
         options, reasks = self._options(specials)
-        plan = self.plan_for(signature, lm, values, options)
+        plan = type(self).plan_for(self, signature, lm, values, options)
         demos: Any = specials.get("demos", self.demos)
         if self.nearest is not None and "demos" not in specials:
             demos = self.nearest.choose(demos, inputs)
@@ -349,10 +350,9 @@ def _check_config(config: dict[str, object]) -> dict[str, object]:
     return config
 
 
-def _check_reasks(given: object) -> int:
-    if not isinstance(given, int) or isinstance(given, bool) or given < 0:
-        raise ConfigurationError(f"max_reasks is a number, 0 or more, not {given!r} (calling Predict).")
-    return given
+def _check_reasks(given: Any) -> int:
+    check_whole("max_reasks", given, "calling Predict", of="re-asks", most=1_000)
+    return int(given)
 
 
 def _append_trace(values: Settings, entry: tuple[object, ...]) -> None:

@@ -1,6 +1,6 @@
 """Totals of any part of a program, of tokens, calls of tools and warnings: ``with track_usage() as tracker``.
 
-Callers of models call ``record_usage``, the toolbox calls ``record_tool_call``. Every open tracker of the context counts it;
+Callers of models call ``record_response``, the toolbox calls ``record_tool_call``. Every open tracker of the context counts it;
 threads and tasks copy the context.
 """
 
@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from functools import reduce
 from typing import Any, Self, TypeAlias
 
-from sigwire.core.narrow import is_mapping
+from sigwire.core.narrow import is_mapping, is_object
 from sigwire.core.record import to_plain
 from sigwire.core.report import CallReport
 from sigwire.core.response import Attempt, LMWarning, Response, Usage, cost_of_attempts
@@ -20,8 +20,8 @@ from sigwire.effects.steps import Steps
 from sigwire.observe.reports import add_entry, failed_attempts, question_steps, reports_of
 
 __all__ = [
-    "UsageTracker", "counted_steps", "record_failure", "record_report", "record_tool_call", "record_usage",
-    "record_warnings", "track_usage",
+    "UsageTracker", "counted_steps", "record_failure", "record_report", "record_response", "record_tool_call",
+    "record_usage", "record_warnings", "track_usage",
 ]  # fmt: skip
 
 _Counts: TypeAlias = Mapping[str, Any]
@@ -32,7 +32,8 @@ class UsageTracker:
 
     ``attempts[model]``: the exchanges. ``hits``: the model of each answer that was read from the cache of responses.
     ``tool_calls``: the name of each finished call of a tool, and whether its result is an error. ``warnings``: the feature of
-    each warning of an answer ("temperature"), and "tool" for each exception of a tool. ``runs``: the reports of the outermost
+    each warning of an answer ("temperature"), and "tool" for each exception of a tool. ``served``: the name of the model that
+    each answer reports, with the fingerprint of the provider's system if it has one. ``runs``: the reports of the outermost
     calls inside the block, for values that are no predictions; ``keep_runs=False`` keeps none.
 
     >>> tracker = UsageTracker()
@@ -49,6 +50,7 @@ class UsageTracker:
         self.hits: list[str] = []
         self.tool_calls: list[tuple[str, bool]] = []
         self.warnings: list[str] = []
+        self.served: list[str] = []
 
     def __enter__(self) -> Self:
         self._before = open_trackers.get()
@@ -155,8 +157,7 @@ def counted_steps(name: str, model: str, steps: Steps[Response]) -> Steps[Respon
     except BaseException as error:
         record_failure(model, failed_attempts(error, model))
         raise
-    is_hit = response.cache == "hit"
-    record_usage(model, response.usage, response.attempts, is_hit=is_hit, warnings=response.warnings)
+    record_response(model, response)
     return response
 
 
@@ -170,6 +171,31 @@ def record_report(report: CallReport) -> None:
     """Count the exchanges of a report in every open tracker."""
     for each in report:
         record_failure(each.own[-1].model if each.own else None, each.own)
+
+
+def record_response(model: str | None, response: Response) -> None:
+    """Count a response in every open tracker: its usage, or the hit, its warnings, and the model that it reports.
+
+    >>> with track_usage() as tracker:
+    ...     record_response("p/m", Response(model="m-2026-01-01", raw={"system_fingerprint": "fp_44"}))
+    >>> tracker.served
+    ['m-2026-01-01 fp_44']
+    """
+    if not (trackers := open_trackers.get()):
+        return
+    record_usage(model, response.usage, response.attempts, is_hit=response.cache == "hit", warnings=response.warnings)
+    if served := _served_by(response):
+        for tracker in trackers:
+            tracker.served.append(served)
+
+
+def _served_by(response: Response) -> str:
+    raw = response.raw
+    if isinstance(raw, list):  # of several requests for one answer
+        raw = raw[0] if raw else None
+    fingerprint = raw.get("system_fingerprint") if is_object(raw) else None
+    parts = (response.model, fingerprint)
+    return " ".join(part[:_MOST_SERVED] for part in parts if isinstance(part, str) and part)
 
 
 def record_tool_call(name: str, *, is_error: bool, warning: LMWarning | None = None) -> None:
@@ -193,4 +219,5 @@ def record_warnings(*warnings: LMWarning) -> None:
         tracker.warnings.extend(warning.feature for warning in warnings)
 
 
+_MOST_SERVED = 160  # names of models of clouds are paths
 _MOST_NAME = 60  # a model may call a tool that does not exist, by any text

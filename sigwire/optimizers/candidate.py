@@ -20,7 +20,7 @@ from functools import cached_property
 from typing import Any, Self, TypeAlias, TypeVar, cast
 
 from sigwire.core.example import Example
-from sigwire.core.json import JsonObject, JsonValue, Value
+from sigwire.core.json import JsonObject, JsonValue, Value, decode_fields
 from sigwire.core.narrow import is_mapping
 from sigwire.core.tools.texts import ToolText
 from sigwire.core.tools.tool import Tool
@@ -150,8 +150,7 @@ class Candidate:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Decode the result of ``to_json``."""
-        demos = {name: tuple(map(Demo.from_json, given)) for name, given in data.get("demos", {}).items()}
-        return cls(data.get("texts", {}), demos, data.get("lm_options", {}), tuple(data.get("parents", ())))
+        return cls(**decode_fields(cls, data))
 
 
 def _difference(mine: JsonValue, other: JsonValue) -> JsonObject:

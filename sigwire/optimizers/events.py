@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from sigwire.core.json import Value
+from sigwire.evaluate.costs import add_cost, cost_text
 from sigwire.optimizers.candidate import Candidate
 
 __all__ = ["Dropped", "Kept", "Measured", "Proposed", "RefusedText", "SearchEvent", "Spent", "Warned"]
@@ -56,7 +57,10 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Spent(Value):
-    """The amounts that a search has spent. ``calls``: requests to models; ``money``: US dollars, ``None`` if unknown."""
+    """The amounts that a search has spent. ``calls``: requests to models.
+
+    ``money``: what is known in US dollars, at least that if ``is_partial``; ``None`` if nothing is known.
+    """
 
     runs: int = 0
     calls: int = 0
@@ -64,17 +68,30 @@ class Spent(Value):
     tokens: int = 0
     money: float | None = 0.0
     seconds: float = 0.0
+    is_partial: bool = False
 
     def plus(self, other: Spent) -> Spent:
         """Return the sum."""
+        known = other.money or 0.0, not (other.is_partial or other.money is None)
+        money, is_partial = add_cost(self.money, self.is_partial or self.money is None, known)
         return Spent(
             self.runs + other.runs,
             self.calls + other.calls,
             self.writing_calls + other.writing_calls,
             self.tokens + other.tokens,
-            None if self.money is None or other.money is None else self.money + other.money,
+            money,
             self.seconds + other.seconds,
+            is_partial,
         )
+
+    @property
+    def money_text(self) -> str:
+        """The money for people.
+
+        >>> Spent(money=0.06).plus(Spent(calls=1, money=None)).money_text
+        '≥ $ 0.06'
+        """
+        return cost_text(self.money, self.is_partial)
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ from sigwire.optimizers.engine.identity import (
     options_digest,
     program_digest,
     rows_digest,
+    search_facts,
     search_fingerprint,
 )
 from sigwire.optimizers.engine.plan import Forecast, forecast
@@ -234,7 +235,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
         options: Mapping[str, Any] | None = None,
     ) -> Steps[M]:
         """Return the steps of ``compile``, for ``yield from`` in other steps."""
-        given = self.check_options(student, options or {})
+        given = type(self).check_options(self, student, options or {})
         testset = list(testset or ())
         if testset and self.metric is None:
             name = type(self).__name__
@@ -261,7 +262,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
         given: Mapping[str, Any],
     ) -> Rows:
         """Return the rows of a search. A share that is held out takes the place of the test set."""
-        train, val = self.row_sets(trainset, valset, given)
+        train, val = type(self).row_sets(self, trainset, valset, given)
         if share := self.search.get("hold_out", 0.0):
             if testset:
                 raise ConfigurationError(
@@ -322,7 +323,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
         **options: Any,
     ) -> Forecast:
         """Return what ``compile`` with these arguments may cost. No call is made."""
-        given = self.check_options(student, options)
+        given = type(self).check_options(self, student, options)
         chosen = self._for_call(given)
         rows = chosen._rows(student, trainset, valset, list(testset or ()), given)
         task = chosen._task(student, teacher or student, rows, ScoreTable())
@@ -349,7 +350,11 @@ class Optimizer(Teleprompter, ChecksKeywords):
         table = ScoreTable()
         task = self._task(student, teacher, rows, table)
         spending = Spending(self.budget, time.monotonic, self.limit_of_runs(task))
-        store = RunStore(self.search.get("journal"), self._header(student, teacher, rows, options))
+        store = RunStore(
+            self.search.get("journal"),
+            self._header(student, teacher, rows, options),
+            search_facts(student, self.task_model),
+        )
         try:
             events = _SearchLog(spending, self.search.get("on_event"))
             engine = Engine(self._setup(student, teacher, rows, task), store, table, spending, events.add)
@@ -478,6 +483,9 @@ class Optimizer(Teleprompter, ChecksKeywords):
             kept_student=verdict.kept_student,
             resumed=store.resumed,
             reused=engine.reused,
+            calls=engine.calls,
+            winner_calls=engine.calls_of_candidate(verdict.winner.digest),
+            segments=store.segments(),
         )
 
     def _program(self, student: M, report: OptimizationReport) -> M:

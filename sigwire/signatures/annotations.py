@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 
 from sigwire.core.typed_dict import TypeExpression
 
-__all__ = ["allows_none", "contains", "describe_type", "nested_types", "strip_annotated"]
+__all__ = ["allows_none", "contains", "describe_type", "members_of", "nested_types", "strip_annotated"]
 
 
 def strip_annotated(annotation: object) -> TypeExpression:
@@ -92,10 +92,11 @@ def nested_types(annotation: TypeExpression, *, records: bool = True) -> Iterato
             continue
         seen[id(current)] = current
         yield current
-        pending += _members_of(current, records)
+        pending += members_of(current, records=records)
 
 
-def _members_of(annotation: object, records: bool) -> list[TypeExpression]:
+def members_of(annotation: object, *, records: bool = True) -> list[TypeExpression]:
+    """Return the types directly inside a type: of an alias, of arguments, with ``records`` of the fields of a record."""
     if (alias := _alias_value(annotation)) is not None:
         return [alias]
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
 __all__ = [
-    "ADDED_KEY", "UNSET", "InputField", "OutputField", "Unset", "added_output", "declare", "direction_of", "extra_of",
-    "redeclare",
+    "ADDED_KEY", "AT_CALL_KEY", "UNSET", "InputField", "OutputField", "Unset", "added_output", "declare", "direction_of",
+    "extra_of", "redeclare",
 ]  # fmt: skip
 
 
@@ -83,6 +83,10 @@ def OutputField(  # noqa: N802
 
 ADDED_KEY = "added"
 """The key in ``json_schema_extra`` of an output that a module added to a signature."""
+
+
+AT_CALL_KEY = "refused_at_call"
+"""The key in ``json_schema_extra`` of an output that the first call refuses, not its declaration, if no text can fill it."""
 
 
 def added_output(declared: Any) -> Any:

@@ -19,9 +19,18 @@ from sigwire.core.record import FieldValue, FieldValues, to_plain
 from sigwire.core.typed_dict import TypeExpression
 from sigwire.errors import FieldDefinitionError, SignatureError
 from sigwire.signatures.annotations import allows_none
-from sigwire.signatures.declarations import ADDED_KEY, UNSET, Unset, declare, direction_of, extra_of, redeclare
+from sigwire.signatures.declarations import (
+    ADDED_KEY,
+    AT_CALL_KEY,
+    UNSET,
+    Unset,
+    declare,
+    direction_of,
+    extra_of,
+    redeclare,
+)
 from sigwire.signatures.json_form import JsonForm
-from sigwire.signatures.roles import Direction, Role, role_of, validated_as
+from sigwire.signatures.roles import Direction, Role, check_fillable, fillable_form, role_of, validated_as
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -107,6 +116,8 @@ class FieldSpec:
         from pydantic import TypeAdapter
         from pydantic.errors import PydanticUserError
 
+        if self.direction == "output" and self.role == "value":
+            check_fillable(self.annotation, self.name)
         try:
             return TypeAdapter(self.value_type)
         except (PydanticUserError, TypeError) as error:
@@ -179,7 +190,9 @@ def compile_field(name: str, annotation: TypeExpression, declared: FieldInfo) ->
     direction = direction_of(declared)
     assert direction is not None
     info = _completed_info(FieldInfo.from_annotated_attribute(annotation, declared), name, direction)
-    role = role_of(info.annotation, name, direction)
+    if direction == "output":
+        info.annotation = fillable_form(info.annotation)
+    role = role_of(info.annotation, name, direction, at_call=AT_CALL_KEY in extra_of(info))
     default = UNSET if info.default is PydanticUndefined or info.default is ... else info.default
     factory = cast("Callable[[], object] | None", info.default_factory)
     nullable = allows_none(info.annotation)

@@ -7,7 +7,8 @@ signature is defined. ``validated_as`` is the type that pydantic validates.
 from __future__ import annotations
 
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from types import FunctionType, UnionType
 from typing import Any, Literal, TypeAlias
 
 from sigwire.core.json import JsonObject
@@ -15,11 +16,11 @@ from sigwire.core.narrow import is_items, is_mapping
 from sigwire.core.tools.calls import ToolCall, ToolCalls, ToolResult
 from sigwire.core.tools.tool import Tool
 from sigwire.core.typed_dict import TypeExpression, to_typing_extensions
-from sigwire.errors import SignatureError
-from sigwire.signatures.annotations import contains, describe_type, nested_types, strip_annotated
+from sigwire.errors import FieldDefinitionError, SignatureError
+from sigwire.signatures.annotations import contains, describe_type, members_of, nested_types, strip_annotated
 from sigwire.signatures.types import Audio, Code, File, History, Image, Reasoning
 
-__all__ = ["Direction", "Role", "role_of", "validated_as"]
+__all__ = ["Direction", "Role", "check_fillable", "fillable_form", "role_of", "validated_as"]
 
 Role: TypeAlias = Literal["value", "tools", "tool_calls", "history", "media", "reasoning", "code"]
 
@@ -28,14 +29,23 @@ _TOOL_CONTAINERS = (list, tuple, dict, Sequence, Mapping)
 _CLASS_ROLES: Mapping[type, Role] = {ToolCalls: "tool_calls", History: "history", Reasoning: "reasoning", Code: "code"}
 
 
-def role_of(annotation: TypeExpression, name: str, direction: Direction) -> Role:
+def role_of(annotation: TypeExpression, name: str, direction: Direction, *, at_call: bool = False) -> Role:
     """Return the role of a field. Raises ``SignatureError`` if the type has no meaning in that direction.
+
+    Raises ``FieldDefinitionError`` for an output that no text can fill; with ``at_call``, and for types of the door, the first
+    call raises it (``check_fillable``).
 
     >>> role_of(list[Tool], "tools", "input"), role_of(History | None, "history", "input"), role_of(int, "n", "output")
     ('tools', 'history', 'value')
     """
     kind = strip_annotated(annotation)
     role: Role = _role_of_type(kind)
+    if direction == "output" and role in ("value", "media", "tools"):
+        found = _unfillable(annotation)
+        if found is not None and not (at_call or getattr(found, "is_refused_at_call", False)):
+            raise _unfillable_error(name, annotation, found)
+        if found is not None or role != "value":
+            return "value"
     # Types inside a user's record are data of the record; only the annotation itself is searched.
     written = nested_types(kind, records=False) if role == "value" else ()
     types = [member for member in written if isinstance(member, type)]
@@ -57,10 +67,69 @@ _TOOL_TYPES: Mapping[type, str] = {
     History: "A history is an input of type History, not part of another type.",
 }
 _MISPLACED: Mapping[tuple[Role, Direction], str] = {
-    ("tools", "output"): "tools are offered by the caller; make it an input, and ToolCalls the output.",
     ("tool_calls", "input"): "calls are made by the model; make it an output. Earlier calls are part of a History.",
     ("history", "output"): "a history is kept by the caller; make it an input.",
-    ("media", "output"): "answers are text; make it a str, such as a URL or a description, and make the file of that.",
+}
+
+
+def check_fillable(annotation: TypeExpression, name: str) -> None:
+    """Raise ``FieldDefinitionError`` for an output that no text can fill."""
+    if (found := _unfillable(annotation)) is not None:
+        raise _unfillable_error(name, annotation, found)
+
+
+def fillable_form(annotation: TypeExpression) -> TypeExpression:
+    """Return the type of an output without the members of unions that no text can fill.
+
+    >>> fillable_form(Image | str), fillable_form(list[Image | int]), fillable_form(Image)
+    (<class 'str'>, list[int], <class 'sigwire.signatures.types.media.Image'>)
+    """
+    origin: Any = typing.get_origin(annotation)
+    arguments: tuple[Any, ...] = typing.get_args(annotation)
+    union: Any = typing.Union
+    if origin in (typing.Union, UnionType):
+        kept = [each for each in arguments if each is type(None) or _unfillable(each) is None]
+        found = union[tuple(map(fillable_form, kept))] if any(each is not type(None) for each in kept) else annotation
+        return annotation if found == annotation else found
+    if origin in _FILLED and (made := tuple(map(fillable_form, arguments))) != arguments:
+        return origin[made]
+    return annotation
+
+
+_FILLED: tuple[Any, ...] = (list, dict, set, frozenset, tuple)
+
+
+def _unfillable(annotation: TypeExpression, seen: tuple[TypeExpression, ...] = ()) -> TypeExpression:
+    """Return the type inside of a type that no text can fill, ``None`` if there is none."""
+    kind = strip_annotated(annotation)
+    origin: Any = typing.get_origin(kind)
+    if origin is Callable or kind in (Callable, FunctionType):
+        return kind
+    if isinstance(kind, type) and origin is None and issubclass(kind, (*MEDIA, Tool)):
+        return kind
+    if any(kind is each for each in seen):
+        return None
+    found = [
+        _unfillable(each, (*seen, kind)) for each in members_of(kind) if each not in (origin, Ellipsis, type(None))
+    ]
+    if origin in (typing.Union, UnionType) and None in found:
+        return None
+    return next((each for each in found if each is not None), None)
+
+
+def _unfillable_error(name: str, annotation: TypeExpression, found: TypeExpression) -> FieldDefinitionError:
+    is_class = isinstance(found, type)
+    advice = next((text for cls, text in _UNFILLABLE.items() if is_class and issubclass(found, cls)), _FUNCTIONS)
+    whole, part = describe_type(annotation), describe_type(found)
+    inside = "" if part == whole else f" No text can fill {part} in it."
+    return FieldDefinitionError(f"Field {name!r} has the type {whole} as an output: {advice}{inside}")
+
+
+_FUNCTIONS = "a model writes no function; make it a str or Code, and make the function of that."
+_ANSWERS = "answers are text; make it a str, such as a URL or a description, and make the file of that."
+_UNFILLABLE: Mapping[type, str] = {
+    Tool: "tools are offered by the caller; make it an input, and ToolCalls the output.",
+    **dict.fromkeys(MEDIA, _ANSWERS),
 }
 
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import re
+import signal
 import threading
 from base64 import b64encode
 from collections.abc import Callable
@@ -880,3 +881,17 @@ def test_lines_are_json_with_the_question_and_the_answer(path: Path) -> None:
 )
 def test_forms_of_other_services_are_masked(secret: str) -> None:
     assert pack(f"use {secret} now", print) == "use *** now"
+
+
+@pytest.mark.parametrize("mode", ["record", "new"])
+def test_lock_of_a_killed_recorder_is_used_again_and_removed(path: Path, mode: Any) -> None:
+    lock = path.with_name(f".{path.name}.lock")
+
+    def killed() -> None:
+        Cassette(path, mode).__enter__()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    assert statuses([fork(killed)]) == [-signal.SIGKILL]
+    assert lock.exists(), "the killed process could not remove it"
+    assert replayed(path, mode, "1?", "one") == "one"
+    assert not lock.exists()

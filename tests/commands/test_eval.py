@@ -53,6 +53,7 @@ def test_json_is_the_only_output_on_stdout(capsys: pytest.CaptureFixture[str], m
         (["eval", "app:unset", "data.jsonl", "--metric", "app:exact"], "--lm MODEL"),
         ([*EVAL, "--lm", "gpt-5"], "No provider for the model 'gpt-5'"),
         ([*EVAL, "--resume"], "Add --log FILE"),
+        ([*EVAL, "--log", "data.jsonl", "--resume"], "Name another file with --log"),
         ([*EVAL, "--limit", "-1"], "--limit is a number above 0, not -1"),
         ([*EVAL, "--baseline", "data.jsonl"], "has no run"),
         ([*EVAL, "--load", "data.jsonl"], "data.jsonl"),

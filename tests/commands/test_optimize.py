@@ -42,13 +42,17 @@ def test_optimize_json_has_the_report_and_the_plan_is_on_stderr(capsys: pytest.C
         (["--out", "best.pkl"], "Name a .json file"),
         (["--out", "none/best.json"], "in a folder that exists"),
         (["--resume"], "Add --journal FILE"),
-        (["--journal", "data.jsonl"], "Add --resume"),
+        (["--journal", "app.py"], "Add --resume"),
+        (["--journal", "data.jsonl", "--resume"], "Name another file with --journal"),
+        (["--report", "./data.jsonl"], "Name another file with --report"),
+        (["--valset", "dev.json", "--out", "dev.json"], "Name another file with --out"),
         (["--budget", "-1"], "money of a Budget"),
     ],
 )
 def test_wrong_usage_of_optimize_is_one_line_and_status_2(
     arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    Path("dev.json").write_text(Path("data.jsonl").read_text(encoding="utf-8"), encoding="utf-8")
     assert main([*SEARCH, *arguments]) == 2
     (line,) = capsys.readouterr().err.strip().splitlines()
     assert message in line

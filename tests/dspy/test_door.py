@@ -184,6 +184,11 @@ def test_import_of_a_module_that_is_missing_on_purpose_has_the_advice(statement:
     assert caught.value.name == name
 
 
+@pytest.mark.parametrize("name", ["propose", "utils.unbatchify", "utils.magicattr"])
+def test_find_spec_of_a_module_that_is_missing_on_purpose_is_none(name: str) -> None:
+    assert importlib.util.find_spec(f"sigwire.dspy.{name}") is None
+
+
 def test_import_of_another_absent_module_is_the_error_of_python() -> None:
     with pytest.raises(ModuleNotFoundError, match=r"^No module named 'sigwire\.dspy\.nothing'$"):
         importlib.import_module("sigwire.dspy.nothing")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from importlib import import_module
 from typing import Any
 
@@ -57,17 +58,32 @@ def test_proposer_gets_the_images_of_the_rows_and_the_reflection_model() -> None
     assert all(isinstance(photo, dspy.Image) for photo in seen[0])
 
 
-async def test_proposer_may_be_async() -> None:
+def test_proposer_gets_the_images_in_a_list_of_an_input() -> None:
+    seen: list[Any] = []
+
+    def propose(candidate: Any, reflective_dataset: Any, components_to_update: Any) -> dict[str, str]:
+        seen.extend(photo for run in reflective_dataset["self"] for photo in run["Inputs"]["photos"])
+        return {}
+
+    album = dspy.Predict("photos: list[dspy.Image] -> animal", lm=dspy.FakeLM(lambda request: {"animal": "goat"}))
+    rows = [dspy.Example(photos=[photo], animal="?").with_inputs("photos") for photo in PHOTOS]
+    optimizer = dspy.GEPA(wrong, max_metric_calls=40, reflection_lm=dspy.FakeLM([]), instruction_proposer=propose)
+    optimizer.compile(album, trainset=rows, valset=rows)
+    assert {photo.url for photo in seen} == {photo.url for photo in PHOTOS}
+
+
+async def test_async_proposer_is_awaited_on_the_loop_of_the_caller() -> None:
     awaited: list[Any] = []
+    loop = asyncio.get_running_loop()
 
     async def propose(candidate: Any, reflective_dataset: Any, components_to_update: Any) -> dict[str, str]:
-        awaited.append((dspy.settings.lm is writer, components_to_update))
+        awaited.append((dspy.settings.lm is writer, components_to_update, asyncio.get_running_loop() is loop))
         return dict.fromkeys(components_to_update, "Count the horns.")
 
     writer = dspy.FakeLM([])
     optimizer = dspy.GEPA(wrong, max_metric_calls=40, reflection_lm=writer, instruction_proposer=propose)
     await optimizer.acompile(labelled(), trainset=ROWS, valset=ROWS)
-    assert awaited[0] == (True, ["self"])
+    assert awaited[0] == (True, ["self"], True)
 
 
 def test_multi_modal_proposer_shows_each_image_to_the_reflection_model() -> None:

@@ -240,3 +240,20 @@ def test_state_names_the_class_of_the_model_whatever_its_options_are() -> None:
 
 def test_dummy_lm_answers_with_a_text_of_its_list() -> None:
     assert DummyLM(["As it is.", {"answer": "red"}])("?") == ["As it is."]
+
+
+@pytest.mark.parametrize("change", [{"temperature": 0.7}, {"max_tokens": 100}, {"temperature": 0.7, "max_tokens": 100}])
+@pytest.mark.parametrize("load", [LM.load_state, base.BaseLM.load_state])
+def test_copy_of_a_reasoning_model_with_another_limit_is_loaded_from_its_state(
+    load: Any, change: dict[str, Any]
+) -> None:
+    copied = LM("openai/gpt-5-mini", api_key="k").copy(**change)
+    loaded = load(copied.dump_state())
+    assert (type(loaded), loaded.kwargs) == (LM, {**copied.kwargs})
+
+
+@pytest.mark.parametrize("state", [3, "openai/gpt-4.1", None, {"model": 3}])
+def test_state_of_another_shape_is_refused_in_words(state: Any) -> None:
+    for load in (LM.load_state, base.BaseLM.load_state, client.LM.load_state):
+        with pytest.raises(StateError, match=r"\(loading its state\)"):
+            load(state)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from types import SimpleNamespace
 
 import pytest
 
-from sigwire.effects import threads
-from sigwire.effects.threads import run_in_threads
+from sigwire.effects.threads import ThreadGrowth, run_in_threads
 
 LIMIT = 6
 
@@ -44,52 +42,42 @@ def test_items_that_wait_for_each_other_get_all_threads(number: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("taken", "used", "is_busy"),
-    [(2, 0.0015, True), (0, 0.0015, False), (2, 0.0005, False)],
-    ids=["quick", "slow", "waiting"],
+    ("items", "seconds", "cpu", "is_needed"),
+    [
+        pytest.param(2, 0.002, 0.0015, False, id="quick"),
+        pytest.param(0, 0.002, 0.0015, True, id="slow"),
+        pytest.param(2, 0.002, 0.0005, True, id="waiting"),
+        pytest.param(0, 0.005, 0.0, False, id="this thread was late too"),
+        pytest.param(-1, 0.002, 0.0, False, id="a new thread had no turn"),
+    ],
 )
 def test_more_threads_start_unless_quick_items_keep_the_cpu_busy(
-    taken: int, used: float, is_busy: bool, monkeypatch: pytest.MonkeyPatch
+    items: int, seconds: float, cpu: float, is_needed: bool
 ) -> None:
-    monotonic, process_time = iter([0.0, 0.002]), iter([0.0, used])
-    clocks = SimpleNamespace(monotonic=monotonic.__next__, process_time=process_time.__next__)
-    monkeypatch.setattr(threads, "time", clocks)
-    worker = threading.Thread(target=int)
-    worker.start()
-    assert threads._is_busy(worker, Sizes(10, 10 - taken), 0.002) is is_busy
+    assert ThreadGrowth().is_needed(items, seconds, cpu) is is_needed
+
+
+def test_late_looks_delay_threads_three_times_in_a_row() -> None:
+    growth = ThreadGrowth()
+    assert [growth.is_needed(0, 1.0, 0.0) for _ in range(5)] == [False, False, False, True, False]
+
+
+def test_threads_that_did_not_raise_the_rate_are_not_doubled_at_once() -> None:
+    growth = ThreadGrowth()
+    assert not growth.is_needed(100, 0.1, 0.09)
+    assert growth.is_needed(10, 0.1, 0.01)
+    assert [growth.is_needed(items, 0.1, 0.01) for items in (14, 14)] == [False, False]
+    assert growth.is_needed(15, 0.1, 0.01)  # half as many again
+    assert [growth.is_needed(15, 0.1, 0.01) for _ in range(9)] == [*[False] * 8, True]  # the items may be slower now
 
 
 @pytest.mark.parametrize(
-    ("quick_for", "moment"), [(0.0, 0.002), (0.08, 0.01), (60.0, 0.1)], ids=["at once", "a while", "long"]
+    ("quick_seconds", "moment"),
+    [(0.0, 0.002), (0.08, 0.02), (0.4, 0.05), (60.0, 0.1)],
+    ids=["none", "little", "a while", "long"],
 )
-def test_items_that_were_quick_for_longer_may_stall_for_longer(
-    quick_for: float, moment: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    clock, moments = iter([0.0, quick_for]), list[float]()
-    waiting, begun, ended = deque(range(LIMIT + 1)), threading.Event(), threading.Event()
-
-    def is_busy(_thread: object, _waiting: object, seconds: float) -> bool:
-        moments.append(seconds)
-        waiting.clear()
-        ended.set()
-        return True
-
-    def work() -> None:
-        begun.set()
-        ended.wait(timeout=60)
-
-    monkeypatch.setattr(threads, "time", SimpleNamespace(monotonic=clock.__next__))
-    monkeypatch.setattr(threads, "_is_busy", is_busy)
-    run_in_threads(work, LIMIT, waiting)
-    assert begun.is_set()
-    assert moments == [pytest.approx(moment)]
-
-
-class Sizes:
-    """The sizes of a queue, one for each look."""
-
-    def __init__(self, *sizes: int) -> None:
-        self._sizes = iter(sizes)
-
-    def __len__(self) -> int:
-        return next(self._sizes)
+def test_items_that_were_quick_for_longer_may_stall_for_longer(quick_seconds: float, moment: float) -> None:
+    growth = ThreadGrowth()
+    if quick_seconds:
+        assert not growth.is_needed(100_000, quick_seconds, quick_seconds)
+    assert growth.moment == pytest.approx(moment)

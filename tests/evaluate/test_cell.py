@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -147,5 +148,8 @@ def test_function_is_a_program(drive: Drive) -> None:
 @drivers
 def test_keep_gets_the_live_prediction(drive: Drive) -> None:
     kept: list[Any] = []
-    drive(cell_steps(lambda question: Prediction(answer=b"4"), EXAMPLE, EXACT, keep=kept.append))
+    cell = drive(
+        cell_steps(lambda question: Prediction(answer=b"4"), EXAMPLE, EXACT, keep=lambda *given: kept.extend(given))
+    )
     assert kept[0].answer == b"4"
+    assert kept[1] == replace(cell, score=None)

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -69,13 +69,13 @@ class SlowProvider(ThreadingHTTPServer):
 
 
 class Answering(BaseHTTPRequestHandler):
-    server: SlowProvider
-
     def do_POST(self) -> None:
+        server = self.server
+        assert isinstance(server, SlowProvider)
         sent = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        self.server.requests += 1
-        if self.server.requests > FAST:
-            self.server.release.wait(PATIENCE)
+        server.requests += 1
+        if server.requests > FAST:
+            server.release.wait(PATIENCE)
         number = sent["messages"][-1]["content"].split("number ")[-1].split()[0]
         content = f"[[ ## answer ## ]]\n{number}\n\n[[ ## completed ## ]]"
         choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": content}}
@@ -104,7 +104,7 @@ def provider() -> Iterator[SlowProvider]:
 
 
 @contextmanager
-def started(provider: SlowProvider, path: Path, how: str, imported: str = "") -> Iterator[subprocess.Popen[str]]:
+def started(provider: SlowProvider, path: Path, how: str, imported: str = "") -> Generator[subprocess.Popen[str]]:
     arguments = [provider.url, str(path), how, imported]
     process = subprocess.Popen(
         [sys.executable, "-c", PROGRAM, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,

@@ -133,7 +133,7 @@ def test_function_receives_each_run_and_the_end(monkeypatch: pytest.MonkeyPatch)
         (2, 1, 1.0, "complete"),
     ]
     assert (seen[0].cost, seen[0].whole_cost, seen[0].remaining) == (0.5, 2.0, 6.0)
-    assert seen[1].cost is None  # the price of the failed run is unknown
+    assert (seen[1].cost, seen[1].whole_cost) == (0.5, None)  # the price of the failed run is unknown
 
 
 def test_rate_is_that_of_the_last_30_seconds() -> None:

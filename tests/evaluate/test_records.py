@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from contextlib import nullcontext
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,7 +18,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from sigwire import ConfigurationError, Example, FakeLM, Finished, Image, Predict, Prediction, ReAct
+from sigwire import Budget, ConfigurationError, Example, FakeLM, Finished, Image, Predict, Prediction, ReAct
 from sigwire.core.request import Request
 from sigwire.core.response import Attempt, Repair
 from sigwire.core.tools.calls import ToolCall, ToolResult
@@ -199,7 +200,8 @@ def streamed(evaluate: Evaluate, tried: Any) -> Any:
 
 
 @pytest.mark.parametrize("way", [blocking, awaited, streamed])
-def test_metric_that_failed_runs_again_and_the_program_does_not(way: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("errors", ["score", "raise"])
+def test_metric_that_failed_runs_again_and_the_program_does_not(way: Any, errors: Any, tmp_path: Path) -> None:
     repaired = tmp_path / "repaired"
 
     def fragile(example: Example, prediction: Prediction) -> bool:
@@ -207,16 +209,36 @@ def test_metric_that_failed_runs_again_and_the_program_does_not(way: Any, tmp_pa
             raise RuntimeError("the judge is out")
         return exact(example, prediction)
 
-    path = tmp_path / "log.jsonl"
-    Evaluate(devset=devset(), metric=fragile, log=path, progress=False)(program())
+    path, first = tmp_path / "log.jsonl", program()
+    evaluate = Evaluate(devset=devset(), metric=fragile, log=path, progress=False, num_threads=1, errors=errors)
+    with pytest.raises(RuntimeError, match="the judge is out") if errors == "raise" else nullcontext():
+        way(evaluate, first)
     repaired.touch()
     resumed = program()
-    result = way(Evaluate(devset=devset(), metric=fragile, log=path, progress=False), resumed)
+    result = way(evaluate, resumed)
+    assert isinstance(first.lm, FakeLM)
     assert isinstance(resumed.lm, FakeLM)
-    assert resumed.lm.requests == []
+    assert len(first.lm.requests) + len(resumed.lm.requests) == 5
+    assert len(first.lm.requests) == (2 if errors == "raise" else 5)
     assert [record.cell.score for record in result.records] == [1.0] * 5
     assert result.usage == load_records(path).usage  # of the runs that were paid for
     assert [record.score for record in load_records(path).records] == [1.0] * 5
+    assert [each.records for each in load_records(path).segments] == ([2, 3] if errors == "raise" else [5])
+    for row in rows_of(path):
+        jsonschema.validate(row, SCHEMA)
+
+
+def test_outputs_are_kept_if_their_judge_meets_a_spent_budget(tmp_path: Path) -> None:
+    judge, ask = Predict("answer -> right: bool", lm=FakeLM(lambda _: {"right": True})), program()
+
+    def judged(example: Example, prediction: Prediction) -> bool:
+        return bool(judge(answer=prediction.answer).right)
+
+    evaluate = Evaluate(devset=devset(3), metric=judged, log=tmp_path / "log.jsonl", progress=False, num_threads=1)
+    assert evaluate(ask, budget=Budget(calls=3)).status == "budget"
+    assert evaluate(ask).mean == 1.0
+    assert isinstance(ask.lm, FakeLM)
+    assert len(ask.lm.requests) == 3
 
 
 def test_broken_line_in_the_middle_is_refused_with_its_number(tmp_path: Path) -> None:

@@ -24,9 +24,9 @@ GRADED = [round(DRAW.random(), 3) for _ in range(23)]
 
 
 @pytest.mark.parametrize("freedom", [1, 2, 3, 4, 5, 9, 10, 30, 99, 1_000, 2_000, 2_001, 50_000])
-@pytest.mark.parametrize("p", [0.0005, 0.05, 0.5, 0.6, 0.9, 0.975, 0.9917, 0.9999])
-def test_t_quantile_matches_scipy(p: float, freedom: int) -> None:
-    assert t_quantile(p, freedom) == pytest.approx(scipy.stats.t.ppf(p, freedom), rel=1e-9, abs=1e-12)
+def test_t_quantile_matches_scipy(freedom: int) -> None:
+    for p in (0.0005, 0.05, 0.5, 0.6, 0.9, 0.975, 0.9917, 0.9999):
+        assert t_quantile(p, freedom) == pytest.approx(scipy.stats.t.ppf(p, freedom), rel=1e-9, abs=1e-12)
 
 
 BINARY = [1.0, 0.0, 1.0, 1.0, 0.0, 1.0]

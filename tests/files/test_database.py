@@ -106,7 +106,7 @@ def test_text_and_folder_are_refused_and_stay(tmp_path: Path) -> None:
     assert path.read_text() == "no database " * 100
 
 
-@pytest.mark.parametrize("rounds", [10, pytest.param(80, marks=pytest.mark.long)])
+@pytest.mark.parametrize("rounds", [3, pytest.param(40, marks=pytest.mark.long)])
 @forks
 def test_processes_that_open_a_new_file_at_once_both_work(database: Database, rounds: int) -> None:
     for number in range(rounds):

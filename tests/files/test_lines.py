@@ -163,7 +163,7 @@ def test_full_disk_is_an_error_with_the_path_and_loses_nothing(path: Path) -> No
     assert len(numbers) > 10
 
 
-@pytest.mark.parametrize("rounds", [3, pytest.param(50, marks=pytest.mark.long)])
+@pytest.mark.parametrize("rounds", [3, pytest.param(25, marks=pytest.mark.long)])
 @forks
 def test_killed_writer_loses_no_line_that_it_reported(path: Path, rounds: int) -> None:
     for each in range(rounds):

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from tests.fuzz import replies, texts
+from tests.fuzz import files, replies, texts
 from tests.fuzz.source import Source
 
 __all__ = ["KEPT", "TARGETS"]
 
-TARGETS: Mapping[str, Callable[[Source], None]] = {**replies.TARGETS, **texts.TARGETS}
+TARGETS: Mapping[str, Callable[[Source], None]] = {**files.TARGETS, **replies.TARGETS, **texts.TARGETS}
 
 KEPT: list[tuple[str, bytes, str]] = [
     ("bytes_ollama", b"\x01\0\x06\x01\x1b\0\x01\0\0\x03\0\0\x01\x03\0\0\0\0\x05\0\0\x05\0\x05",

@@ -8,13 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.fuzz import files
 from tests.fuzz.__main__ import main
 from tests.fuzz.source import Source
 from tests.fuzz.targets import KEPT, TARGETS
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("name", TARGETS)
+@pytest.mark.parametrize(
+    "name", [name if name in files.TARGETS else pytest.param(name, marks=pytest.mark.long) for name in TARGETS]
+)
 @given(data=st.binary(max_size=160))
 def test_any_input_gives_a_result_or_a_sigwire_error(name: str, data: bytes) -> None:
     TARGETS[name](Source(data))

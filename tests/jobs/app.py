@@ -6,14 +6,17 @@ import os
 import signal
 from pathlib import Path
 
-from sigwire import ConfigurationError, Example, Module, Predict, Prediction
+from sigwire import ConfigurationError, Example, FakeLM, Module, Predict, Prediction, ReAct, ToolCall
+from sigwire.core.capabilities import Capabilities
+from sigwire.core.response import Choice
 from sigwire.settings import current
 
 __all__ = [
-    "CANARY", "SHARED", "Answer", "Died", "Scaled", "build", "double", "exact", "faulty", "key", "process_id", "read_row",
-    "sample", "shout", "shouted",
+    "CANARY", "SHARED", "Answer", "Died", "Scaled", "build", "double", "exact", "faulty", "find", "fragile", "key",
+    "process_id", "read_marked", "read_row", "sample", "searching", "shout", "shout_row", "shouted",
 ]  # fmt: skip
 
+_TOOLS = Capabilities(native_tools=True, parallel_tool_calls=True)
 CANARY = "canary-key-of-the-worker"
 
 
@@ -63,6 +66,25 @@ def shout(question: str) -> Prediction:
     return Prediction(answer=question.upper())
 
 
+def shout_row(id: int, question: str) -> Prediction:
+    """Answer a row with an id."""
+    return shout(question)
+
+
+def find(query: str) -> str:
+    """Find documents."""
+    raise RuntimeError("the index is gone")
+
+
+def searching(question: str) -> Prediction:
+    """Answer by an agent whose tool raises."""
+    calls = [ToolCall("1", "find", {"query": "x"}), ToolCall("2", "submit", {"answer": "4"})]
+    lm = FakeLM([Choice(tool_calls=(call,), finish_reason="tool_calls") for call in calls], capabilities=_TOOLS)
+    agent: ReAct[..., Prediction] = ReAct("question -> answer", tools=[find])
+    agent.set_lm(lm)
+    return Prediction(answer=agent(question=question).answer)
+
+
 def sample(question: str) -> Prediction:
     """Answer with the number of the sample."""
     return Prediction(answer=str(current().rollout_id))
@@ -81,6 +103,18 @@ def exact(example: Example, prediction: Prediction) -> bool:
 def faulty(example: Example, prediction: Prediction) -> bool:
     """Fail as a metric with a bug does."""
     raise KeyError("weight")
+
+
+def fragile(example: Example, prediction: Prediction) -> bool:
+    """Compare answers, as soon as the file ``mark`` of the example is there."""
+    if not Path(example.mark).exists():
+        raise KeyError("weight")
+    return exact(example, prediction)
+
+
+def read_marked(name: str) -> Example:
+    """Read a row whose id is the file of its mark."""
+    return Example(question="number 7", answer="3", mark=name).with_inputs("question")
 
 
 def read_row(name: str) -> Example:

@@ -316,7 +316,7 @@ class _SlowBook(LeaseBook):
 
 
 @pytest.mark.parametrize("replies", [[0.1], [0.1, 0.3]])
-def test_permit_that_is_late_is_given_back_and_asked_for_with_more_slack(replies: list[float]) -> None:
+def test_permit_that_at_call_is_given_back_and_asked_for_with_more_slack(replies: list[float]) -> None:
     coordinator = Coordinator(rate=1000)
     coordinator.book = book = _SlowBook([*replies])
     with coordinator, permits_of(coordinator.url):

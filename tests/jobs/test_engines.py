@@ -15,7 +15,8 @@ import pytest
 
 import sigwire
 from sigwire.evaluate.evaluation import load_records
-from sigwire.evaluate.rows.map_rows import MapResult, map_rows
+from sigwire.evaluate.rows.map_result import MapResult
+from sigwire.evaluate.rows.map_rows import map_rows
 from sigwire.jobs.coordinator import Coordinator
 from sigwire.jobs.job import Job
 from sigwire.jobs.ray_executor import RayExecutor

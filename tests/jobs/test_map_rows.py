@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import io
 import json
 import subprocess
 import sys
@@ -24,6 +25,7 @@ from hypothesis import strategies as st
 
 import sigwire
 from sigwire import LM, ConfigurationError, Evaluate, Example, InputError, Predict, ReAct, Tool, dspy
+from sigwire.errors import ToolWarning
 from sigwire.evaluate.evaluation import load_records
 from sigwire.evaluate.rows.map_rows import amap_rows, map_rows
 from sigwire.evaluate.rows.rows import example_of, row_of
@@ -40,6 +42,7 @@ from tests.jobs.engines import InlineExecutor, answer_text, job_of, questions
 
 RECORDS = json.loads((Path(__file__).resolve().parents[2] / "docs" / "records.schema.json").read_text(encoding="utf-8"))
 SHOUT = Job(program="tests.jobs.app:shout")
+SHOUT_ALL = Job(program="tests.jobs.app:shout_row")
 
 
 @pytest.fixture
@@ -367,12 +370,66 @@ def test_second_run_makes_no_call_for_rows_with_records(provider: FakeProvider, 
     assert (result.rows, result.kept, len(provider.requests)) == (6, 4, 6)
 
 
+RESUMED: dict[str, Any] = {"fields": None, "ids": "tests.jobs.app:read_marked"}
+
+
+@pytest.mark.parametrize("reader", RESUMED.values(), ids=list(RESUMED))
+@pytest.mark.parametrize("is_awaited", [False, True])
+def test_metric_that_failed_runs_again_and_the_program_does_not(
+    reader: Any, is_awaited: bool, provider: FakeProvider, out: Path
+) -> None:
+    mark = out.with_name("repaired")
+    job = replace(job_of(provider, rows=reader), metric=app.fragile)
+    rows: Any = [str(mark)] if reader else [app.read_marked(str(mark))]
+
+    def mapped() -> Any:
+        given = {"executor": InlineExecutor(), "repeat": 2}
+        return asyncio.run(amap_rows(job, rows, out, **given)) if is_awaited else map_rows(job, rows, out, **given)
+
+    first = mapped()
+    assert (first.failures, bool(first.cost), len(provider.requests)) == ({"KeyError": 2}, True, 2)
+    assert mapped().failures == {"KeyError": 2}  # scored again, in vain
+    mark.touch()
+    again = mapped()
+    assert (again.rows, again.failures, again.usage, again.cost) == (2, {}, {}, 0.0)
+    assert len(provider.requests) == 2
+    found = load_records(out)
+    assert [record.score for record in found.records] == [1.0, 1.0]
+    assert found.usage == first.usage
+    assert [each.records for each in found.segments] == [2]  # the program answered in the first part
+    assert mapped().kept == 2
+    for line in out.read_text(encoding="utf-8").splitlines():
+        jsonschema.validate(json.loads(line), RECORDS)
+
+
+def test_row_whose_fields_changed_under_its_id_runs_again(out: Path) -> None:
+    rows = [{"id": 1, "question": "a"}, {"id": 2, "question": "b"}]
+    map_rows(SHOUT_ALL, rows, out, executor=InlineExecutor())
+    again = map_rows(SHOUT_ALL, [rows[0], {"id": 2, "question": "c"}], out, executor=InlineExecutor())
+    assert [record.outputs for record in load_records(out).records] == [{"answer": "A"}, {"answer": "C"}]
+    assert again.kept == 2  # as many records had the file
+
+
+def test_result_and_its_card_have_tools_warnings_and_cost_of_the_run(out: Path) -> None:
+    with pytest.warns(ToolWarning):
+        result = map_rows(Job(program="tests.jobs.app:searching"), questions(3), out, executor=InlineExecutor())
+    assert (result.tools, result.warnings) == ({"find": (3, 3)}, {"tool": 3})
+    assert "tool_errors=3" in repr(result)
+    page = result._repr_html_()
+    shown = io.StringIO()
+    result.show(file=shown)
+    for text in (page, shown.getvalue()):
+        assert all(part in text for part in ("find: 3 calls, 3 errors", "3 tool", "3 rows", "unknown", "out.jsonl"))
+    assert load_records(out).tools == result.tools
+
+
 @pytest.mark.long
 def test_resumed_run_keeps_200_bytes_a_row_at_most(out: Path) -> None:
     count, rows = 18_000, ({"id": f"row {number}", "question": "a" * 200} for number in range(18_000))
-    map_rows(SHOUT, [{"id": "row 0", "question": "a"}], out, executor=InlineExecutor())
+    map_rows(SHOUT, [{"id": "row 0", "question": "a" * 200}], out, executor=InlineExecutor())
     header, record, *_ = map(json.loads, out.read_text(encoding="utf-8").splitlines())
-    lines = (json.dumps({**record, "id": f"row {number}", "index": number}) for number in range(1, count))
+    ids = ((number, f"row {number}") for number in range(1, count))
+    lines = (json.dumps({**record, "id": own, "index": n, "inputs": {**record["inputs"], "id": own}}) for n, own in ids)
     out.write_text("\n".join([json.dumps(header), json.dumps(record), *lines]) + "\n", encoding="utf-8")
     map_rows(SHOUT, [], out, executor=InlineExecutor())  # what is imported late
     tracemalloc.start()
@@ -595,7 +652,14 @@ def test_job_without_a_runner_has_no_text(monkeypatch: pytest.MonkeyPatch) -> No
     assert json.loads(given.text())["runner"] == "sigwire.evaluate.rows.worker:RowRunner"
 
 
-@pytest.mark.parametrize("name", ["sigwire.Job", "sigwire.evaluate.rows.map_rows.Job", "sigwire.dspy.Job"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "sigwire.dspy.Job",
+        pytest.param("sigwire.Job", marks=pytest.mark.long),
+        pytest.param("sigwire.evaluate.rows.map_rows.Job", marks=pytest.mark.long),
+    ],
+)
 def test_pickled_job_of_a_public_name_has_its_runner_in_a_process_that_only_unpickles(name: str) -> None:
     module = name.removesuffix(".Job")
     make = (

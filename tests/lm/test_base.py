@@ -397,8 +397,8 @@ def test_call_accepts_message_values() -> None:
     ("name", "home"),
     [
         ("", "sigwire.lm.client"),
-        ("sigwire.lm.client.LM", "sigwire.lm.client"),
-        ("sigwire.dspy.lm.LM", "sigwire.dspy.lm"),
+        pytest.param("sigwire.lm.client.LM", "sigwire.lm.client", marks=pytest.mark.long),
+        pytest.param("sigwire.dspy.lm.LM", "sigwire.dspy.lm", marks=pytest.mark.long),
         ("dspy.clients.lm.LM", "sigwire.dspy.lm"),
     ],
 )

@@ -30,6 +30,7 @@ from sigwire.lm.http import connect
 from sigwire.lm.http.messages import HttpReply, HttpRequest
 from sigwire.lm.http.transport import HttpTransport
 from sigwire.modules.predict import Predict
+from tests.grids import grid
 from tests.lm.calls import forget_keys
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -159,16 +160,14 @@ def keys_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv(name, CANARY)
 
 
-@pytest.mark.parametrize("failure", FAILURES)
-@pytest.mark.parametrize("door", DOORS)
+@grid("door, failure", DOORS, FAILURES)
 async def test_no_secret_is_shown_by_a_failed_call(door: str, failure: str) -> None:
     for how in HOWS:
         error = await failure_of(how, "openai/gpt-4.1", door, FAILURES[failure]())
         assert CANARY not in shown_by(error)
 
 
-@pytest.mark.parametrize("model", WIRES)
-@pytest.mark.parametrize("door", DOORS)
+@grid("door, model", DOORS, WIRES)
 async def test_no_secret_is_shown_by_a_failed_call_over_each_wire(door: str, model: str) -> None:
     error = await failure_of("blocking", model, door, 401)
     assert CANARY not in shown_by(error)

@@ -193,3 +193,13 @@ COMMON = ["lm-studio", "ollama", "EMPTY", "not-needed", "no-key-required", "sk-n
 def test_placeholder_of_a_key_stays_in_answers(word: str) -> None:
     assert sent_secrets({"authorization": Secret(f"Bearer {word}")}) in ((), (f"Bearer {word}",))
     assert word not in sent_secrets(Secret(word))
+
+
+def test_chunk_without_a_secret_is_searched_once_and_passed_on_as_it_is() -> None:
+    mask = ReplyMask(sent_secrets({"authorization": Secret(f"Bearer {KEY}")}, Secret(KEY)))
+    assert len(mask.forms) > 1, "the header, the key and their escapes"
+    assert set(mask.needles) < set(mask.forms), "the header contains the key"
+    stream, chunk = StreamMask(mask), b'data: {"text": "hello"}\n\n'
+    assert stream.feed(chunk) is chunk
+    assert stream.feed(b"data: " + KEY.encode()[:9]) == b"data: "
+    assert stream.feed(KEY.encode()[9:] + b"\n\n") == b"***\n\n"

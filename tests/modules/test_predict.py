@@ -659,7 +659,7 @@ def test_options_of_a_model_of_the_user_are_not_checked() -> None:
 
 @pytest.mark.parametrize("reasks", [-1, "2", True, None])
 def test_number_of_reasks_is_checked_at_construction(reasks: Any) -> None:
-    with pytest.raises(ConfigurationError, match="max_reasks is a number, 0 or more"):
+    with pytest.raises(ConfigurationError, match="max_reasks is a number of re-asks"):
         Predict("q -> a", max_reasks=reasks)
 
 

@@ -137,8 +137,8 @@ def test_killed_search_resumes_to_the_same_result_and_pays_no_run_twice(tmp_path
 @pytest.mark.parametrize(
     ("name", "kills"),
     [
-        ("BootstrapFewShotWithRandomSearch", 10),
-        *((name, 4) for name in ("COPRO", "GEPA", "InferRules", "MIPROv2", "SIMBA")),
+        ("BootstrapFewShotWithRandomSearch", 6),
+        *((name, 2) for name in ("COPRO", "GEPA", "InferRules", "MIPROv2", "SIMBA")),
     ],
 )
 def test_search_that_is_killed_often_resumes_to_the_same_result(tmp_path: Path, name: str, kills: int) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
@@ -19,6 +19,7 @@ from sigwire.core.response import Choice, Response, Usage
 from sigwire.core.tools.calls import ToolCall
 from sigwire.errors import LMError
 from sigwire.testing import FakeProvider, Fault, Gate, Streamed
+from tests.strategies import at_most
 
 MODELS = {
     "openai": "openai/gpt-4.1-mini",
@@ -117,7 +118,7 @@ def canonical(response: Response) -> list[Any]:
 
 
 @pytest.mark.parametrize("wire", MODELS)
-@settings(max_examples=10, deadline=None)
+@at_most(10)
 @given(seed=st.integers(), packets=st.integers(1, 400))
 def test_streamed_answer_equals_the_whole_answer(wire: str, seed: int, packets: int) -> None:
     answer = Response((Choice("Let me see.\nSo: 4", CALLS, "Two sums"),), Usage(10, 7, 4, None, 2))

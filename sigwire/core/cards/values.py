@@ -10,7 +10,7 @@ from typing import TypeVar
 from sigwire.core.narrow import is_items, is_mapping
 from sigwire.core.parts import AudioPart, FilePart, ImagePart
 from sigwire.core.report import CallReport
-from sigwire.core.response import Attempt, Usage, cost_of_attempts
+from sigwire.core.response import Attempt, Usage, cost_of_attempts, known_cost_of
 from sigwire.show.cleaning import MOST_IN_VALUE, cut
 from sigwire.show.lines import CardLine, PictureLine, ValueLine
 from sigwire.show.pictures import size_text
@@ -147,11 +147,18 @@ def usage_parts(usage: Usage) -> list[str]:
 
 
 def call_facts(attempts: tuple[Attempt, ...], usage: Usage) -> list[str]:
-    """Return tokens, cost and number of requests. The price of a model counts only if it is loaded."""
+    """Return tokens, cost and number of requests. The price of a model counts only if it is loaded.
+
+    >>> call_facts((Attempt(cost=0.06), Attempt(usage=Usage(input_tokens=3), model="no/price")), Usage(input_tokens=9))
+    ['9 in', '≥ $0.06', '2 requests']
+    """
     counts = usage_parts(Usage(usage.input_tokens, usage.output_tokens))
     requests = [count(len(attempts), "request")] if attempts else []
-    cost = cost_of_attempts(attempts, may_import=False) if attempts else usage.cost
-    return [*counts, money_text(cost), *requests]
+    if not attempts:
+        return [*counts, money_text(usage.cost)]
+    known, is_whole = known_cost_of(attempts, may_import=False)
+    money = money_text(known) if is_whole else f"≥ {money_text(known)}" if known else money_text(None)
+    return [*counts, money, *requests]
 
 
 def report_facts(report: CallReport) -> list[str]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any, ClassVar, Literal, TypeAlias, TypeGuard, cast, overload
 
-from sigwire.core.json import JsonObject, JsonValue, Value, dumps, is_too_deep, loads_once
+from sigwire.core.json import JsonObject, JsonValue, Value, decoding, dumps, is_too_deep, loads_once
 from sigwire.core.parts import MediaPart
 from sigwire.errors import InputError
 from sigwire.keywords import ChecksKeywords
@@ -236,7 +236,8 @@ class ToolCalls(Sequence[ToolCall], HasCard):
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> ToolCalls:
         """Decode the result of ``to_json``."""
-        return cls([ToolCall.from_json(call) for call in data["tool_calls"]], data.get("text", ""))
+        with decoding("ToolCalls", data):
+            return cls([ToolCall.from_json(call) for call in data["tool_calls"]], str(data.get("text", "")))
 
 
 def _as_call(call: object) -> ToolCall:

@@ -32,7 +32,7 @@ else:
     class Injected:
         """Marks a parameter of a tool whose value the program gives: ``user: Injected[User]``. Type checkers see a ``User``.
 
-        The model neither sees nor passes it. ``context(injected={"user": user})`` sets the value, by the name of the parameter,
+        The model does not see or pass it. ``context(injected={"user": user})`` sets the value, by the name of the parameter,
         for this task or thread and all programs in it. A missing value, or one that is no ``User``, is a
         ``ConfigurationError`` before the first request of the agent whose tool it is; a default makes it optional. Parameters
         of a module's ``forward`` are injected likewise.
@@ -127,7 +127,7 @@ def injected_parameters(function: UserFunction) -> Mapping[str, Injection]:
 def _read(function: UserFunction) -> Mapping[str, Injection]:
     try:
         parameters, hints = inspect.signature(function).parameters, type_hints(function, "", set())
-    except (ToolDefinitionError, TypeError, ValueError):
+    except Exception:  # hints that cannot be resolved: a call of a module must not fail because of them
         return _NONE
     is_starred = any(each.kind is Parameter.VAR_POSITIONAL for each in parameters.values())
     owner = getattr(function, "__qualname__", type(function).__name__)

@@ -9,10 +9,11 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from functools import partial
 from inspect import isawaitable
 from operator import is_
+from reprlib import repr as short
 from types import GeneratorType, MethodType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeGuard, cast, get_args
 
-from sigwire.core.json import JsonObject
+from sigwire.core.json import JsonObject, decoding
 from sigwire.core.tools.calls import ToolCall, WebSearch
 from sigwire.core.tools.hooks import tool_call_hook
 from sigwire.effects.loops import EventLoop, block_on_result, to_thread
@@ -42,7 +43,7 @@ _OPTIONS: Mapping[str, object] = {
     "timeout": None, "max_output": None, "parallel": True, "on_crash": "ask", "approve": None, "max_calls": None,
     "repeat": False, "tunable": True, "on_error": None,
 }  # fmt: skip
-_LATER: Mapping[str, object] = {"guards": (), "injected": {}}
+_ADDED: Mapping[str, object] = {"guards": (), "injected": {}}
 _NO_ARGUMENTS: tuple[JsonObject, ...] = ({}, {"type": "object"})
 
 
@@ -108,7 +109,7 @@ class Tool(ChecksKeywords, HasCard):
     _shown_by = "sigwire.core.cards.tools:tool"
     callbacks: ClassVar[tuple[object, ...]] = ()  # read by every call: a missing attribute would be slow
     fixed_methods: ClassVar[Mapping[str, str]] = {
-        **dict.fromkeys(("__call__", "acall"), "pass the function as handler"),
+        **dict.fromkeys(("__call__", "acall", "astart", "check_injected", "start"), "pass the function as handler"),
         "described": "override spec",
     }
 
@@ -170,9 +171,13 @@ class Tool(ChecksKeywords, HasCard):
         _check_tool(name, handler, None if arguments else parameters)
         check_limits(f"the tool {name!r}", timeout=timeout, max_output=max_output, max_calls=max_calls)
         if approve is not None and not isinstance(approve, bool) and not callable(approve):  # pyright: ignore[reportUnnecessaryComparison]
-            raise ToolDefinitionError(f"approve is True, False or a function, not {approve!r:.80} (the tool {name!r}).")
+            raise ToolDefinitionError(
+                f"approve is True, False or a function, not {short(approve)} (the tool {name!r}). Pass one of these."
+            )
         if on_crash not in (known := get_args(OnCrash)):
-            raise ToolDefinitionError(f"on_crash is one of {', '.join(known)}, not {on_crash!r} (the tool {name!r}).")
+            raise ToolDefinitionError(
+                f"on_crash is one of {', '.join(known)}, not {short(on_crash)} (the tool {name!r}). Use one of these."
+            )
         check_on_error(on_error, f"the tool {name!r}")
         keep = partial(object.__setattr__, self)
         for part in ("name", name), ("description", description), ("handler", handler), ("config", config):
@@ -454,12 +459,13 @@ class Tool(ChecksKeywords, HasCard):
         >>> Tool.from_json(Tool.from_schema("ping", "Hi.").to_json()) == Tool.from_schema("ping", "Hi.")
         True
         """
-        config = WebSearch.from_json(data["config"]) if "config" in data else None
-        parameters = None if config else data.get("parameters", _NO_PARAMETERS)
-        names = (*_OPTIONS, "metadata")
-        options = {name: data[name] for name in names if name in data}
-        options |= {"name": data["name"], "description": data.get("description", ""), "config": config}
-        return cls(parameters=parameters, handler=handler, **options)
+        with decoding("Tool", data):
+            config = WebSearch.from_json(data["config"]) if "config" in data else None
+            parameters = None if config else data.get("parameters", _NO_PARAMETERS)
+            names = (*_OPTIONS, "metadata")
+            options = {name: data[name] for name in names if name in data}
+            options |= {"name": data["name"], "description": data.get("description", ""), "config": config}
+            return cls(parameters=parameters, handler=handler, **options)
 
     def __eq__(self, other: object) -> bool:
         if self is other:
@@ -489,7 +495,7 @@ class Tool(ChecksKeywords, HasCard):
         return {name: getattr(self, name) for name in Tool.__slots__ if name not in ("_bind", "_views")}
 
     def __setstate__(self, state: FieldValues) -> None:
-        for name, value in {**_OPTIONS, **_LATER, **state}.items():  # an earlier version had fewer options
+        for name, value in {**_OPTIONS, **_ADDED, **state}.items():  # an earlier version had fewer options
             object.__setattr__(self, name, value)
         object.__setattr__(self, "_bind", self._arguments.bind if self._arguments else None)
         object.__setattr__(self, "_views", {})
@@ -552,11 +558,10 @@ async def _guard_awaited(waiting: Awaitable[object], guards: Sequence[Callable[[
 
 def _seen_value(value: object) -> object:
     """Return the value that the model would see: of a prediction the declared outputs, of a generator the list."""
-    from sigwire.core.example import Prediction, sent_outputs
-
     if isinstance(value, GeneratorType):
         return [*cast("Iterable[object]", value)]
-    return sent_outputs(value) if isinstance(value, Prediction) else value
+    send: Callable[[object], object] | None = getattr(type(value), "sent_outputs", None)  # a field may have the name
+    return value if send is None else send(value)
 
 
 def _check_handler(handler: UserFunction | None, name: str | None) -> None:
@@ -591,7 +596,9 @@ def _describes_arguments(parameters: object) -> TypeGuard[Arguments]:
 
 def _check_tool(name: object, handler: object, parameters: object) -> None:
     if not isinstance(name, str) or not name.strip():
-        raise ToolDefinitionError(f"A tool needs a name that is not empty; got {name!r}. Pass name='...'.")
+        raise ToolDefinitionError(
+            f"A tool needs a name that is not empty; got {short(name)} (making a tool). Pass name='...'."
+        )
     if name == "<lambda>":
         raise ToolDefinitionError("A lambda has no name for the model. Pass one: Tool(f, name='...').")
     if handler is not None and not callable(handler):
@@ -601,7 +608,7 @@ def _check_tool(name: object, handler: object, parameters: object) -> None:
     if parameters is not None:
         if not isinstance(parameters, dict):
             raise ToolDefinitionError(
-                f"The parameters of {name!r} must be a JSON Schema, not {type(parameters).__name__}."
+                f"The parameters of {name!r} must be a JSON Schema, not {type(parameters).__name__} (making a tool). Pass one."
             )
         from sigwire.core.schema import check_schema
 
@@ -615,17 +622,20 @@ def check_on_error(on_error: object, where: str) -> None:
     """
     if on_error not in (None, "answer", "abort") and not callable(on_error):
         raise ConfigurationError(
-            f"on_error is {on_error!r:.80} ({where}). Use None, 'answer', 'abort' or a function that gets the exception and "
+            f"on_error is {short(on_error)} ({where}). Use None, 'answer', 'abort' or a function that gets the exception and "
             "returns a text for the model."
         )
 
 
 def check_limits(where: str, **limits: object) -> None:
-    """Raise ``ConfigurationError`` unless each limit is ``None`` or a number, 0 or more."""
+    """Raise ``ConfigurationError`` unless each limit is ``None`` or a number from 0 to a thousand million."""
     for name, value in limits.items():
         is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if value is not None and not (is_number and cast(float, value) >= 0):
-            raise ConfigurationError(f"{name} is a number, 0 or more, not {value!r:.80} ({where}).")
+        if value is not None and not (is_number and 0 <= cast(float, value) <= _MOST):
+            raise ConfigurationError(f"{name} is no {short(value)} ({where}). Pass a number from 0 to {_MOST:,}.")
+
+
+_MOST = 1_000_000_000
 
 
 def _schema_bind(schema: JsonObject) -> Callable[[FieldValues], BoundArguments]:

@@ -97,14 +97,13 @@ _USAGE: Mapping[str, tuple[str, ...]] = {
     "reasoning_tokens": ("completion_tokens_details.reasoning_tokens", "reasoning_tokens"),
     "cost": ("cost",),
 }
+_NAMES = {name: name for name in _USAGE}
 
 
 def _decode_usage(usage: object) -> UsageReading:
     if isinstance(usage, Usage):
         return UsageReading(usage)
-    return read_usage(
-        {name: _first_number(usage, paths) for name, paths in _USAGE.items()}, {name: name for name in _USAGE}
-    )
+    return read_usage({name: _first_number(usage, paths) for name, paths in _USAGE.items()}, _NAMES)
 
 
 def _first_number(data: object, paths: tuple[str, ...]) -> Any:

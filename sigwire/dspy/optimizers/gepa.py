@@ -7,16 +7,16 @@ The core's records of runs are JSON. Here a proposer gets the images of the trai
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 from typing import TYPE_CHECKING, Any
 
+from sigwire.core.example import Example
 from sigwire.core.json import dumps
 from sigwire.core.narrow import is_mapping, is_sequence
 from sigwire.core.record import to_plain
 from sigwire.dspy.modules import Predict
-from sigwire.effects.loops import block_on_result
 from sigwire.errors import ConfigurationError, warn_user
 from sigwire.evaluate.plain import plain_value
 from sigwire.optimizers.operators.racing import BLOCK
@@ -67,7 +67,7 @@ class GEPA(gepa.GEPA):
 
     def rule(self, task: Task, options: Mapping[str, Any]) -> Rule:
         """Return the rule."""
-        plan = self.evolution_plan(len(task.train), len(task.val), len(task.signatures))
+        plan = type(self).evolution_plan(self, len(task.train), len(task.val), len(task.signatures))
         if self.max_metric_calls is not None and self.max_metric_calls < plan.runs:
             warn_user(
                 f"max_metric_calls={self.max_metric_calls} allows no turn of GEPA on {len(task.val)} validation rows: it makes "
@@ -91,17 +91,34 @@ def _takes_five(metric: Callable[..., Any]) -> bool:
 
 
 def _with_images(proposer: Callable[..., Any], task: Task, writer: Any) -> Callable[..., Any]:
-    """Return the proposer for inputs of the core."""
-    rows = [task.example(row).inputs() for row in task.train]
-    found = [value for row in rows for _, value in row.items() if isinstance(value, media.Image)]
+    """Return the proposer for inputs of the core; an async one is awaited on the loop of the search."""
+    rows = [Example.inputs(task.example(row)) for row in task.train]
+    found = [image for row in rows for image in _images_in(row.__dict__)]
     images = {dumps(written(image)): image for image in found for written in (to_plain, plain_value)}
+
+    async def awaited(proposal: Any) -> Any:
+        with context(lm=writer or current().lm):
+            return await proposal
 
     def propose(reflective_dataset: Any, **inputs: Any) -> Any:
         with context(lm=writer or current().lm):
-            return block_on_result(proposer(**inputs, reflective_dataset=_restored(reflective_dataset, images)))
+            proposal = proposer(**inputs, reflective_dataset=_restored(reflective_dataset, images))
+        return awaited(proposal) if inspect.isawaitable(proposal) else proposal
 
     propose.__name__ = getattr(proposer, "__name__", type(proposer).__name__)
     return propose
+
+
+def _images_in(value: Any) -> Iterator[media.Image]:
+    """Yield the images at any depth."""
+    if isinstance(value, media.Image):
+        yield value
+    elif is_mapping(value):
+        for item in value.values():
+            yield from _images_in(item)
+    elif is_sequence(value):
+        for item in value:
+            yield from _images_in(item)
 
 
 def _restored(value: Any, images: Mapping[str, media.Image]) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from sigwire.core.example import Example
 from sigwire.errors import ConfigurationError
 from sigwire.retrieval import knn
 
@@ -36,5 +37,7 @@ class KNN(knn.KNN):
             raise ConfigurationError(
                 "This KNN compares words and has no vectors. Pass KNN(..., vectorizer=Embedder(...))."
             )
-        texts = [" | ".join(str(value) for value in example.inputs().values()) for example in self.trainset]
+        texts = [
+            " | ".join(str(value) for value in Example.values(Example.inputs(example))) for example in self.trainset
+        ]
         return np.asarray(vectorizer(texts), dtype=np.float32)

@@ -88,11 +88,11 @@ class ReplSignatures(SessionSignatures):
     """The signatures with DSPy's names: of a turn, and of the extraction."""
 
     def __init__(self, signature: SignatureMeta) -> None:
-        super().__init__(signature, ("variables_info", "repl_history"))
+        super().__init__(signature, ("variables_info", "repl_history"), continues=False)
 
     def action(self, functions: str, place: str) -> SignatureClass:
         """Return the signature of a turn; ``functions`` are those of the session, ``place`` describes its interpreter."""
-        spec = self._task.spec
+        spec = self.task.spec
         fields = {
             "variables_info": (str, InputField(desc="variables that the code can read, and their beginning and end")),
             "repl_history": (REPLHistory, InputField(desc="the turns before: code and its result")),

@@ -8,9 +8,11 @@ from itertools import islice
 
 from sigwire.core.cards.values import count
 from sigwire.core.json import JsonValue
+from sigwire.evaluate.costs import add_costs, cost_text, metric_cost
 from sigwire.evaluate.figures.scored_run import ScoredRun, is_wrong
 from sigwire.evaluate.figures.tool_counts import tool_lines, warning_line
 from sigwire.evaluate.records import ExampleRecord
+from sigwire.evaluate.segments import segment_rows
 from sigwire.evaluate.statistics import Interval
 from sigwire.show.card import Card
 from sigwire.show.cleaning import inline, number
@@ -49,6 +51,7 @@ def _card_rows(run: ScoredRun) -> list[tuple[str, list[str]]]:
         ("cost", [_cost_line(run), *_metric_cost(run)]),
         ("latency", _latency(run)),
         ("first wrong", _first_wrong(run)),
+        *segment_rows(run.segments),
         ("records", [run.path] if run.path else []),
     ]
     return [(label, lines) for label, lines in rows if lines]
@@ -127,10 +130,8 @@ def _cost_line(run: ScoredRun) -> str:
 
 def _metric_cost(run: ScoredRun) -> list[str]:
     requests = sum(record.cell.metric_requests for record in run.records)
-    asked = [record.cell.metric_cost for record in run.records if record.cell.metric_requests]
-    known = sum(cost for cost in asked if cost is not None)
-    text = f"{'≥ ' if None in asked else ''}$ {known:.2g}" if known or None not in asked else "unknown"
-    return [f"metric: {text} · {count(requests, 'request')}"] if requests else []
+    known, is_partial = add_costs(metric_cost(record.cell) for record in run.records)
+    return [f"metric: {cost_text(known, is_partial)} · {count(requests, 'request')}"] if requests else []
 
 
 def _card_children(run: ScoredRun) -> list[Card]:

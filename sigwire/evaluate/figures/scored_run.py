@@ -21,8 +21,10 @@ from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.record import FieldValue
 from sigwire.core.response import Usage
 from sigwire.errors import ConfigurationError, InputError, suggest
+from sigwire.evaluate.costs import cost_text, program_cost
 from sigwire.evaluate.figures.tool_counts import ToolCounts, total_tools, total_warnings
 from sigwire.evaluate.records import ExampleRecord
+from sigwire.evaluate.segments import Segment, SegmentCounter
 from sigwire.evaluate.statistics import Interval, mean_interval, no_interval_reason, reduce_scores
 
 __all__ = ["ScoredRun", "cost_of", "is_wrong"]
@@ -42,7 +44,8 @@ class ScoredRun:
 
     ``examples`` and ``predictions``: those of the records, in their order. ``n``: the examples of the devset, run or not.
     ``confidence``: of the interval. ``seconds``: of the whole run. ``is_plain``: the values of the examples and predictions
-    are JSON data of a file, read without the types of a program.
+    are JSON data of a file, read without the types of a program. ``header``: that of the last part of the run; ``earlier``:
+    those of the parts before, if it was resumed.
     """
 
     program_name: str
@@ -63,6 +66,7 @@ class ScoredRun:
     path: str | None = None
     is_plain: bool = False
     headline: str = ""
+    earlier: Sequence[JsonObject] = ()
 
     @property
     def metric_name(self) -> str:
@@ -233,18 +237,18 @@ class ScoredRun:
     @property
     def cost(self) -> float | None:
         """The known cost of the program in US dollars, a lower bound if ``is_cost_partial``; ``None`` if nothing is known."""
-        known = math.fsum(cost for record in self.records if (cost := cost_of(record)) is not None)
+        known = math.fsum(program_cost(record.cell)[0] for record in self.records)
         return None if self.is_cost_partial and not known else known
 
     @property
     def cost_text(self) -> str:
         """The cost for people: ``$ 0.75``, ``≥ $ 0.75`` if a part is unknown, or ``unknown``."""
-        return "unknown" if self.cost is None else f"{'≥ ' if self.is_cost_partial else ''}$ {self.cost:.2g}"
+        return cost_text(self.cost, self.is_cost_partial)
 
     @property
     def is_cost_partial(self) -> bool:
         """Whether the cost of a record is unknown."""
-        return any(cost_of(record) is None for record in self.records)
+        return not all(program_cost(record.cell)[1] for record in self.records)
 
     # --- tools and warnings
 
@@ -257,6 +261,14 @@ class ScoredRun:
     def warnings(self) -> Counter[str]:
         """The number of warnings by feature: "tool" for exceptions of tools, else what a provider dropped or approximated."""
         return total_warnings(self.records)
+
+    @cached_property
+    def segments(self) -> Sequence[Segment]:
+        """The parts of the run."""
+        counter = SegmentCounter((*self.earlier, self.header))
+        for record in self.records:
+            counter.add(record.cell, record.segment)
+        return counter.segments()
 
     def latency(self, share: float) -> float | None:
         """Return a quantile of the seconds of a run, of the runs that sent requests if there are such."""

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self
 
 from sigwire.core.json import JsonObject
 from sigwire.core.narrow import is_items, is_object
-from sigwire.evaluate.cell import tool_counts
+from sigwire.evaluate.cell import Cell, tool_counts
 from sigwire.evaluate.records import ExampleRecord
 from sigwire.modules.agents.submit import SUBMIT_NAMES
 
-__all__ = ["ToolCounts", "tool_lines", "total_tools", "total_warnings", "warning_line"]
+__all__ = [
+    "CallTotals", "ToolCounts", "add_tools", "sorted_tools", "tool_lines", "total_tools", "total_warnings", "warning_line",
+]  # fmt: skip
 
 
 class ToolCounts(NamedTuple):
@@ -35,13 +38,66 @@ class ToolCounts(NamedTuple):
         )
 
 
+@dataclass(frozen=True, slots=True)
+class CallTotals:
+    """The calls and errors of each tool, and the number of warnings by feature, of several runs.
+
+    >>> totals = CallTotals()
+    >>> totals.add(Cell(1.0, tools={"find": {"calls": 2, "errors": 1}}, warnings={"tool": 1}))
+    >>> CallTotals.from_json(totals.to_json()) == totals, totals.errors
+    (True, 1)
+    """
+
+    tools: dict[str, ToolCounts] = field(default_factory=dict[str, ToolCounts])
+    warnings: Counter[str] = field(default_factory=Counter[str])
+
+    def add(self, cell: Cell) -> None:
+        """Add the counts of a run."""
+        add_tools(self.tools, cell.tools)
+        self.warnings.update(cell.warnings)
+
+    @property
+    def errors(self) -> int:
+        """The calls of all tools whose result is an error."""
+        return sum(found.errors for found in self.tools.values())
+
+    def to_json(self) -> JsonObject:
+        """Return the totals as JSON."""
+        return {
+            "tools": {name: {**found._asdict()} for name, found in self.tools.items()},
+            "warnings": {**self.warnings},
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Decode the result of ``to_json``."""
+        tools = {name: ToolCounts(found["calls"], found["errors"]) for name, found in data["tools"].items()}
+        return cls(tools, Counter(data["warnings"]))
+
+
 def total_tools(records: Iterable[ExampleRecord]) -> Mapping[str, ToolCounts]:
     """Return the counts of each tool, the one with the most errors first."""
     totals: dict[str, ToolCounts] = {}
     for record in records:
-        for name, found in (record.cell.tools or tool_counts([*_stored_calls(record)])).items():
-            before = totals.get(name, ToolCounts())
-            totals[name] = ToolCounts(before.calls + _count(found, "calls"), before.errors + _count(found, "errors"))
+        add_tools(totals, record.cell.tools or tool_counts([*_stored_calls(record)]))
+    return sorted_tools(totals)
+
+
+def add_tools(totals: dict[str, ToolCounts], found: Mapping[str, JsonObject]) -> None:
+    """Add the counts of a record.
+
+    >>> totals = {"find": ToolCounts(1)}
+    >>> add_tools(totals, {"find": {"calls": 2, "errors": 1}})
+    >>> totals["find"]
+    ToolCounts(calls=3, errors=1)
+    """
+    for name, each in found.items():
+        before = totals.get(name, ToolCounts())
+        totals[name] = ToolCounts(before.calls + _count(each, "calls"), before.errors + _count(each, "errors"))
+
+
+def sorted_tools(totals: Mapping[str, ToolCounts]) -> Mapping[str, ToolCounts]:
+    """Return the counts, the tool with the most errors first."""
     return dict(sorted(totals.items(), key=lambda each: (-each[1].errors, -each[1].calls, each[0])))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from typing import cast
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.narrow import is_object
@@ -80,11 +79,15 @@ def _of_metrics(old: Mapping[str, JsonValue], new: Mapping[str, JsonValue]) -> I
             yield from _changes(f"metric `{name}`, ", before.get(name), after[name])
 
 
+def _part(parts: Mapping[str, JsonValue], name: str) -> str | None:
+    return None if (found := parts.get(name)) is None else str(found)
+
+
 def _changes(prefix: str, old: JsonValue, new: JsonValue) -> Iterator[str]:
     if not is_object(old) or not is_object(new):
         return
     for part in {**new, **old}:
-        before, after = cast("str | None", old.get(part)), cast("str | None", new.get(part))
+        before, after = _part(old, part), _part(new, part)
         if before == after:
             continue
         if before is None or after is None:

@@ -23,7 +23,7 @@ from importlib.util import find_spec, resolve_name
 from inspect import getattr_static
 from pathlib import Path, PurePath
 from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
-from typing import Any, cast
+from typing import Any, ForwardRef, TypeVar, cast, get_args, get_origin
 from uuid import UUID
 from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
@@ -165,6 +165,10 @@ class PartReader:
         for kind, read in _KINDS:
             if isinstance(value, kind):
                 return read(self, value, place, depth)
+        if (origin := get_origin(value)) is not None:  # list[int], int | None, Literal["a"]
+            return "type", self.value(origin, place, depth + 1), self._items(get_args(value), place, depth)
+        if isinstance(value, (TypeVar, ForwardRef)) or type(value).__module__ == "typing":
+            return "type", repr(value)
         return self._instance(value, place, depth)
 
     def _put(self, part: str, value: object) -> None:
@@ -443,6 +447,8 @@ def is_users_file(path: str) -> bool:
 
     >>> is_users_file("<ipython-input-1>"), is_users_file(re.__file__)
     (True, False)
+    >>> is_users_file("/home/me/.local/lib/python3.12/site-packages/polars/frame.py")
+    False
     """
     if path.startswith("<"):
         return not path.startswith("<frozen")

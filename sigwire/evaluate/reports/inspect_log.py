@@ -19,8 +19,9 @@ from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.record import FieldValue
 from sigwire.evaluate.figures.exports import write_text
 from sigwire.evaluate.figures.scored_run import ScoredRun
-from sigwire.evaluate.records import ExampleRecord, utc_now
+from sigwire.evaluate.records import ExampleRecord
 from sigwire.evaluate.reports.page import encoded
+from sigwire.evaluate.segments import utc_now
 from sigwire.evaluate.statistics import standard_error
 from sigwire.modules.answer import meta_of
 

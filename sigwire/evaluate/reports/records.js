@@ -93,7 +93,7 @@ function runColumns(rows) {
     { key: "outputs", label: "outputs", kind: "v", value: ({ a }) => a.failure ? `${a.failure.type}: ${a.failure.message}` : brief(answers(a)) },
     { key: "seconds", label: "seconds", kind: "n", value: ({ a }) => a.seconds ?? 0, cell: ({ a }) => fixed(a.seconds ?? 0, 2) },
     ...(has((a) => counts(a, "input_tokens")) ? [{ key: "tokens", label: "tokens", kind: "n", value: ({ a }) => counts(a, "input_tokens") + counts(a, "output_tokens"), cell: ({ a }) => number(counts(a, "input_tokens") + counts(a, "output_tokens")) }] : []),
-    ...(has((a) => a.cost) ? [{ key: "cost", label: "$", kind: "n", value: ({ a }) => a.cost, cell: ({ a }) => typeof a.cost === "number" ? a.cost.toPrecision(2) : "unknown" }] : []),
+    ...(has((a) => a.cost || a.known_cost) ? [{ key: "cost", label: "$", kind: "n", value: ({ a }) => a.cost, cell: ({ a }) => typeof a.cost === "number" ? a.cost.toPrecision(2) : a.known_cost ? `≥ ${a.known_cost.toPrecision(2)}` : "unknown" }] : []),
   ];
 }
 function pairColumns() {
@@ -201,7 +201,8 @@ function ledger(record, run) {
     + (usage.cached_tokens ? `, ${number(usage.cached_tokens)} cached` : "") + (usage.reasoning_tokens ? `, ${number(usage.reasoning_tokens)} for reasoning` : ""));
   return [
     `${fixed(record.seconds || 0, 2)} s`, ...models, `${record.requests || 0} requests`, record.hits ? `${record.hits} cache hits` : "",
-    typeof record.cost === "number" ? `$ ${record.cost.toPrecision(3)}` : record.requests ? "cost unknown" : "",
+    typeof record.cost === "number" ? `$ ${record.cost.toPrecision(3)}`
+      : record.known_cost ? `≥ $ ${record.known_cost.toPrecision(3)}` : record.requests ? "cost unknown" : "",
     run?.termination_reason ? `ended by ${run.termination_reason}` : "", record.repeat > 1 || data.repeat > 1 ? `repeat ${record.repeat}` : "", record.started || "",
   ].filter(Boolean);
 }

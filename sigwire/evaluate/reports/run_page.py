@@ -37,14 +37,14 @@ def run_page(run: ScoredRun) -> ReportPage:
 def facts(run: ScoredRun) -> list[str]:
     """Return the facts of a run that stand below its title."""
     header = run.header
-    commit, is_changed = _member(header.get("git"), "commit"), _member(header.get("git"), "dirty")
+    commits = dict.fromkeys(each.commit_text for each in run.segments if each.commit)
     parts: list[object] = [
         _member(header.get("lm"), "model"),
         count(run.n, "example") + (f" × {run.repeat}" if run.repeat > 1 else ""),
         _member(header.get("devset"), "name"),
         str(header.get("started", ""))[:16].replace("T", " "),
         f"{run.seconds:.0f} s" if run.seconds >= 1 else None,
-        f"commit {str(commit)[:10]}{' with changes' if is_changed else ''}" if commit else None,
+        ", then ".join(commits),
         f"sigwire {header['sigwire']}" if header.get("sigwire") else None,
     ]
     return [str(part) for part in parts if part]

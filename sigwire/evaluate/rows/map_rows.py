@@ -5,30 +5,37 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from collections import Counter
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import replace
+from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from sigwire.core.example import Example
-from sigwire.core.json import JsonObject
+from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.narrow import is_mapping
-from sigwire.core.response import Usage
 from sigwire.core.tools.inspection import function_name
 from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError, InputError
-from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.examples import content_digest
 from sigwire.evaluate.fingerprint.identity import run_fingerprint
-from sigwire.evaluate.records import FinishedKeys, RecordFile, job_header, segment_header
-from sigwire.evaluate.rows.rows import as_example
+from sigwire.evaluate.records import (
+    ExampleRecord,
+    FinishedKeys,
+    RecordFile,
+    job_header,
+    reading_records,
+    segment_header,
+)
+from sigwire.evaluate.rows.map_result import MapResult
+from sigwire.evaluate.rows.rows import as_example, row_of
 from sigwire.evaluate.rows.run import FinishedRow, Row, RowExecutor, RowRun, RowsCaller
 from sigwire.evaluate.rows.worker import RowRunner
-from sigwire.jobs.driver import DriverStatus
 from sigwire.jobs.errors import JobRefused
 from sigwire.jobs.job import Job, run_rows_with
 from sigwire.jobs.journal import digest_of, read_blocks, remove_block
@@ -38,45 +45,10 @@ from sigwire.jobs.submissions import ExecutorLike
 if TYPE_CHECKING:
     from sigwire.lm.policy.money.budget import Budget
 
-__all__ = ["Job", "MapResult", "amap_rows", "map_rows"]
+__all__ = ["Job", "amap_rows", "map_rows"]
 
 _TWO_DAYS = 172_800.0  # a batch takes a day at most, and its expired lines another
 RowsLike = Iterable[Example | Mapping[str, object]] | Iterable[str] | Iterable[int]
-
-
-@dataclass(slots=True)
-class MapResult:
-    """The totals of ``map_rows``; ``load_records(result.path)`` has the records.
-
-    ``status``: "complete", "budget", "stalled" (no row ended in time) or "engine-lost"; ``detail``: why. ``rows``: the
-    records in the file, ``kept`` of which an earlier run wrote. ``failures``: by class. ``lost``: chunks whose worker was lost;
-    ``duplicates``: records that came twice and were dropped. ``usage`` by model and ``cost`` in US dollars (``None``: unknown)
-    are those of the program, in this run.
-
-    >>> MapResult("out.jsonl", status="stalled").status
-    'stalled'
-    """
-
-    path: str
-    status: DriverStatus = "complete"
-    detail: str = ""
-    rows: int = 0
-    kept: int = 0
-    failures: Counter[str] = field(default_factory=Counter[str])
-    lost: int = 0
-    duplicates: int = 0
-    usage: dict[str, Usage] = field(default_factory=dict[str, Usage])
-    cost: float | None = 0.0
-    seconds: float = 0.0
-
-    def add(self, cell: Cell) -> None:
-        """Count a record."""
-        self.rows += 1
-        if cell.failure is not None:
-            self.failures[cell.failure.type] += 1
-        for model, counts in cell.usage.items():
-            self.usage[model] = self.usage.get(model, Usage()) + Usage.from_json(counts)
-        self.cost = None if self.cost is None or cell.cost is None else self.cost + cell.cost
 
 
 def map_rows(
@@ -175,10 +147,11 @@ def _steps(
     sending = RowExecutor(executor, chunk, in_flight, stall, rate, calls, coordinator)
     with _open(job, out, repeat) as file, closing(RowRun(None, None, job.concurrency, sending)) as run_of_rows:
         file.recover(journal)
-        result, known = file.result, file.known
-        pending = (row for row in _drawn(job, rows, repeat) if not _taken(known, row))
+        result = file.result
         try:
-            yield from run_of_rows.steps(pending, {}, file, budget=budget, journal=journal)
+            yield from run_of_rows.steps(
+                file.pending(_drawn(job, rows, repeat)), {}, file, budget=budget, journal=journal
+            )
         except JobRefused as refused:
             refused.result = result
             raise
@@ -210,12 +183,10 @@ def _drawn(job: Job, rows: RowsLike, repeat: int) -> Iterator[Row]:
             yield Row(lambda: job, sent, own, index, number, number if number > 1 else None, own)
 
 
-def _taken(known: set[int], row: Row) -> bool:
-    """Return True if a row is known, and forget it: each row is drawn once, and a run may have many."""
-    digest = digest_of({"id": row.id, "repeat": row.repeat})
-    size = len(known)
-    known.discard(digest)
-    return len(known) < size
+def _content_of(row: JsonObject) -> int:
+    """Return a digest of a row or its record, with the fields: another row of the same id is another row."""
+    content = [str(row["id"]), row["repeat"], row["inputs"], row["labels"]]
+    return int.from_bytes(blake2b(json.dumps(content, sort_keys=True).encode(), digest_size=12).digest())
 
 
 def _id(given: object, index: int) -> str | int:
@@ -239,58 +210,79 @@ def _check_given(job: object, rows: object) -> None:
 
 
 class _MapFile(RowsCaller):
-    """Appends records to the file, and counts them. ``known``: digests of the rows with records, when the run begins."""
+    """Appends records to the file, and counts them. ``finished``: what the file had when the run began."""
 
-    def __init__(self, file: RecordFile, result: MapResult, known: set[int]) -> None:
-        self._file, self.result, self.known = file, result, known
-        result.rows = result.kept = len(known)
+    def __init__(self, file: RecordFile, result: MapResult, finished: FinishedKeys) -> None:
+        self._file, self.result, self._finished = file, result, finished
+        self._segment = finished.segment - 1
+        result.rows = result.kept = len(finished.keys)
 
     def recover(self, journal: Path) -> None:
         """Write the records in the journals of a killed run, then remove the journals. Rows are not drawn for that."""
-        for record in read_blocks(journal):
-            if (digest := digest_of(record)) not in self.known:
-                self.known.add(digest)
-                self._write(record, Cell.from_json(record))
+        segment = self._segment
+        for found in read_blocks(journal):
+            record = ExampleRecord.from_json(found, segment=max(0, segment - 1))
+            if _content_of(found) not in self._finished.keys:
+                self._file.append(line := record.line(segment))
+                self._finished.add(line)
+                self.result.add(record.cell)
         self._file.sync()
         remove_block(journal)
 
+    def pending(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """Yield the rows to run; those whose metric failed have their record. Known rows are forgotten: each is drawn once."""
+        finished, known = self._finished, self._finished.keys
+        for row in rows:
+            if not (known or finished.has_stored):
+                yield row
+                continue
+            content = _content_of(row_of(row.example, row.id, row.index, row.repeat, row.types))
+            if content in known:
+                known.discard(content)
+            else:
+                stored = finished.stored(content)
+                yield row if stored is None else replace(row, stored=replace(stored, index=row.index))
+
     def keep(self, done: FinishedRow) -> Steps[None]:
-        self._write(done.record().to_json(), done.cell)
+        self._file.append(done.record(self._segment).line(self._segment))
+        self.result.add(done.cell, is_stored=done.row.stored is not None)
         yield from ()
 
     def sync(self) -> None:
         self._file.sync()
 
-    def _write(self, record: JsonObject, cell: Cell) -> None:
-        self._file.append(record)
-        self.result.add(cell)
-
 
 def _fingerprint(job: Job) -> JsonObject:
     """Return the fingerprint of a job: of what its paths name, as far as this process can import it."""
+
+    missing: list[str] = []
 
     def found(given: object) -> object:
         if not isinstance(given, str) or ":" not in given:
             return given
         with suppress(Exception):  # only the workers have it
             return load_path(given)
+        missing.append(f"`{given}`, which this process cannot import")
         return given
 
     given: Any = job.metric
     metrics: list[Any] = [] if given is None else [*given] if isinstance(given, (list, tuple)) else [given]
     names = [each.rpartition(":")[2] if isinstance(each, str) else function_name(each) for each in metrics]
     by_name = dict(zip(names, map(found, metrics), strict=True))
-    return run_fingerprint(
-        {"program": found(job.program), "state": job.state}, found(job.lm), found(job.adapter), by_name
-    )
+    parts = {"program": found(job.program), "state": job.state}
+    fingerprint = run_fingerprint(parts, found(job.lm), found(job.adapter), by_name)
+    return {**fingerprint, "unknown": [*cast("list[JsonValue]", fingerprint["unknown"]), *missing]}
 
 
 @contextmanager
 def _open(job: Job, out: Path, repeat: int) -> Generator[_MapFile]:
     """Open the file of records: its header, and what an earlier run finished."""
-    header, finished = job_header(job.to_json(), repeat), FinishedKeys(digest_of)
-    file = RecordFile(out, finished.add)
+    header, finished = job_header(job.to_json(), repeat), FinishedKeys(_content_of)
+    with reading_records(out):
+        file = RecordFile(out, finished.add)
     header["fingerprint"] = _fingerprint(job)
+    if job.allow_versions:
+        header["allow_versions"] = True  # then workers may run other code than this process
     result = MapResult(str(out))
     try:
         goes_on = finished.goes_on(header, out)
@@ -298,10 +290,13 @@ def _open(job: Job, out: Path, repeat: int) -> Generator[_MapFile]:
             raise ConfigurationError(
                 f"{out} has other lines than records (opening it for map_rows). Pass another path as out."
             )
-        file.append(segment_header(header) if goes_on else header)
-        yield _MapFile(file, result, finished.keys)
+        header = segment_header(header) if goes_on else header
+        file.append(header)
+        finished.add(header)
+        yield _MapFile(file, result, finished)
         file.append({"type": "end", "status": result.status, "records": result.rows, "seconds": result.seconds})
     finally:
+        finished.close()
         file.close()
 
 

@@ -14,9 +14,14 @@ from sigwire.errors import InputError
 from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.examples import split_fields
 from sigwire.evaluate.plain import NO_TYPES, FieldTypes, dumped_fields, plain_fields, types_of
-from sigwire.evaluate.records import ExampleRecord, utc_now
+from sigwire.evaluate.records import ExampleRecord
+from sigwire.evaluate.segments import utc_now
 
-__all__ = ["as_example", "example_of", "is_record_of", "record_of", "row_of"]
+__all__ = ["ENDED", "as_example", "example_of", "is_record_of", "record_of", "row_of"]
+
+
+ENDED = "ended"
+"""The member of a worker's record whose scoring ended the run of all rows."""
 
 
 def as_example(given: object, name: str) -> Example:
@@ -72,7 +77,8 @@ def example_of(row: JsonObject, program: object) -> Example:
 def record_of(row: JsonObject, cell: Cell, started: str = "") -> JsonObject:
     """Return the record of a row as JSON. ``started``: now, by default."""
     record = ExampleRecord.from_json({**row, "score": None, "started": started or utc_now()}, kept=False)
-    return replace(record, cell=cell).to_json()
+    line = replace(record, cell=cell).to_json()
+    return {**line, "segment": row["segment"]} if "segment" in row else line
 
 
 def is_record_of(record: ExampleRecord, example: Example, types: FieldTypes) -> bool:

@@ -23,12 +23,13 @@ from sigwire.effects.cancellation import INTERRUPT_GRACE_SECONDS
 from sigwire.effects.steps import Steps
 from sigwire.evaluate.cell import Cell, CellOptions, cell_steps
 from sigwire.evaluate.examples import split_fields
-from sigwire.evaluate.failures import Failure
+from sigwire.evaluate.failures import Failure, unscored
 from sigwire.evaluate.metric_plan import MetricPlan, Metrics
 from sigwire.evaluate.plain import FieldTypes, plain_fields
-from sigwire.evaluate.records import ExampleRecord, utc_now
+from sigwire.evaluate.records import ExampleRecord
 from sigwire.evaluate.rows.in_flight import RowsInFlight, waiting_text
-from sigwire.evaluate.rows.rows import is_record_of, row_of
+from sigwire.evaluate.rows.rows import ENDED, is_record_of, row_of
+from sigwire.evaluate.segments import utc_now
 from sigwire.jobs.journal import RowKey, key_of, read_blocks, remove_block
 from sigwire.lm.policy.limits.runs import Run
 from sigwire.lm.policy.money.opened import open_budgets
@@ -52,7 +53,8 @@ class Row:
 
     ``program`` is called when the row starts; a ``Job`` is sent as it is. ``id`` and ``repeat`` are the key of the row.
     ``sample``: the sample that model calls ask the cache for. ``name``: the example in the place of errors.
-    ``types``: the fields that the program declares.
+    ``types``: the fields that the program declares. ``stored``: an earlier record, whose outputs are scored; the program is not
+    run.
     """
 
     program: Callable[[], Any]
@@ -63,26 +65,35 @@ class Row:
     sample: int | None
     name: str | None = None
     types: FieldTypes = field(default_factory=dict[str, Any])
+    stored: ExampleRecord | None = None
 
 
 class FinishedRow(NamedTuple):
-    """A row that ended. ``started``: a time in UTC; ``prediction``: ``None`` if the row ran on an executor."""
+    """A row that ended. ``started``: a time in UTC; ``prediction``: ``None`` if the row ran on an executor.
+
+    ``is_recovered``: it ended in the part of the run before, which was killed.
+    """
 
     row: Row
     cell: Cell
     started: str
     prediction: Any
+    is_recovered: bool = False
 
-    def record(self) -> ExampleRecord:
-        """Return the record of the row.
+    def record(self, segment: int = 0) -> ExampleRecord:
+        """Return the record of the row. ``segment``: this part of a resumed run; that of stored outputs is kept.
 
         >>> row = Row(dict, Example(question="2+2?").with_inputs("question"), "7", 0, 1, None)
         >>> FinishedRow(row, Cell(1.0), "", None).record().inputs
         {'question': '2+2?'}
         """
         row = self.row
+        if row.stored is not None:
+            return replace(row.stored, cell=self.cell)
         inputs, labels = (plain_fields(part, row.types) for part in split_fields(row.example))
-        return ExampleRecord(row.id, row.index, row.repeat, inputs, labels, self.cell, self.started)
+        found = ExampleRecord(row.id, row.index, row.repeat, inputs, labels, self.cell, self.started)
+        own = max(0, segment - self.is_recovered)
+        return replace(found, segment=own) if own else found
 
 
 class RowsEnd(NamedTuple):
@@ -124,6 +135,10 @@ class RowsCaller:
     def keep(self, done: FinishedRow) -> Steps[None]:
         """Keep a finished row."""
         raise NotImplementedError
+
+    def keep_unscored(self, done: FinishedRow) -> Steps[None]:
+        """Keep a row whose program answered before ``fail`` was called. By default as any other."""
+        return self.keep(done)
 
     def sync(self) -> None:
         """Return when all kept rows are on disk."""
@@ -198,20 +213,35 @@ class RowRun:
         if caller.is_over():
             self.end = RowsEnd("stopped")
             return
-        predictions: list[Any] = []
+        answered: list[tuple[Any, Cell]] = []
         # Not around ``Gather``: the consumer of a streamed run would work within the budget and the settings.
-        with nullcontext() if budget is None else budget, _set(settings):
+        with _NOTHING if budget is None else budget, _set(settings):
             program, started = row.program(), utc_now()
             in_run(self.run, program, row.name)
             steps = cell_steps(
-                program, row.example, self._plan, rollout_id=row.sample, keep=predictions.append, **options
+                program,
+                row.example,
+                self._plan,
+                rollout_id=row.sample,
+                keep=lambda prediction, cell: answered.append((prediction, cell)),
+                stored=None if row.stored is None else row.stored.cell,
+                **options,
             )
+            found: Cell | Exception
             try:
-                cell = yield from caller.around(row, steps)
+                found = yield from caller.around(row, steps)
             except Exception as error:
-                caller.fail(row, error)
-                return
-        yield from caller.keep(FinishedRow(row, cell, started, predictions[0] if predictions else Prediction()))
+                found = error
+        prediction = answered[0][0] if answered else Prediction()
+        if isinstance(found, Cell):
+            yield from caller.keep(FinishedRow(row, found, started, prediction))
+            return
+        try:
+            caller.fail(row, found)
+        finally:
+            if answered:
+                cell = replace(answered[0][1], failure=unscored(found))
+                yield from caller.keep_unscored(FinishedRow(row, cell, started, prediction))
 
     # --- on an executor
 
@@ -291,21 +321,27 @@ class _Sink:
 
     def keep(self, record: JsonObject) -> Steps[None]:
         row, started = self.rows.pop(key_of(record)), str(record.get("started", ""))
-        yield from self._caller.keep(FinishedRow(row, Cell.from_json(record), started, None))
+        keep = self._caller.keep_unscored if ENDED in record else self._caller.keep
+        yield from keep(FinishedRow(row, Cell.from_json(record), started, None))
 
     def give_up(self, row: JsonObject) -> Steps[None]:
         lost = self.rows.pop(key_of(row))
         yield from self._caller.keep(FinishedRow(lost, Cell(None, failure=_LOST), utc_now(), None))
 
 
+_NOTHING = nullcontext()
+
+
 def _set(settings: Mapping[str, Any] | None) -> AbstractContextManager[None]:
-    return context(**settings) if settings else nullcontext()
+    return context(**settings) if settings else _NOTHING
 
 
 def _json_of(row: Row) -> JsonObject:
     sent = row_of(row.example, row.id, row.index, row.repeat, row.types)
     if row.sample != (row.repeat if row.repeat > 1 else None):
         sent["rollout_id"] = row.sample
+    if row.stored is not None:
+        sent |= {"stored": row.stored.cell.to_json(), "segment": row.stored.segment}
     return sent
 
 
@@ -318,7 +354,7 @@ def _recovered(rows: Iterable[Row], journal: Path, caller: RowsCaller) -> Steps[
         for row in rows:
             record = found.get((row.id, row.repeat))
             if record is not None and is_record_of(record, row.example, row.types):
-                yield from caller.keep(FinishedRow(row, record.cell, record.started, None))
+                yield from caller.keep(FinishedRow(row, record.cell, record.started, None, is_recovered=True))
             else:
                 pending.append(row)
         rows = pending

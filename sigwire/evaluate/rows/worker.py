@@ -15,10 +15,11 @@ from sigwire.core.json import JsonObject
 from sigwire.effects.loops import to_thread
 from sigwire.effects.steps import FunctionEffect, Steps
 from sigwire.evaluate.cell import Cell, CellOptions, cell_steps
-from sigwire.evaluate.failures import failure_of
+from sigwire.evaluate.failures import failure_of, unscored
 from sigwire.evaluate.metric_plan import Metric, MetricPlan
-from sigwire.evaluate.records import utc_now
-from sigwire.evaluate.rows.rows import as_example, example_of, record_of
+from sigwire.evaluate.rows.rows import ENDED, as_example, example_of, record_of
+from sigwire.evaluate.segments import utc_now
+from sigwire.jobs.errors import RowEnded
 from sigwire.jobs.journal import key_of
 from sigwire.observe.place import enter
 
@@ -38,7 +39,7 @@ class RowRunner:
         self._options: CellOptions = {"raises": ["caller"], **options}
 
     def steps(self, row: JsonObject) -> Steps[JsonObject]:
-        """Run one row; return its record as JSON."""
+        """Run one row, or score its ``stored`` outputs; return its record as JSON."""
         own, repeat = key_of(row)
         started = utc_now()
         enter(self._program, own)
@@ -52,7 +53,23 @@ class RowRunner:
                 raise
             again = replace(failure, kind="provider")  # not scored, and run again by a resumed run
             return record_of(row, Cell(None, failure=again), started)
-        cell = yield from cell_steps(self._program, example, self._plan, rollout_id=sample, **self._options)
+        answered: list[Cell] = []
+        stored = Cell.from_json(cast(JsonObject, row["stored"])) if "stored" in row else None
+        try:
+            cell = yield from cell_steps(
+                self._program,
+                example,
+                self._plan,
+                rollout_id=sample,
+                keep=lambda prediction, cell: answered.append(cell),
+                stored=stored,
+                **self._options,
+            )
+        except Exception as error:
+            if not answered:
+                raise
+            cell = replace(answered[0], failure=unscored(error))
+            raise RowEnded(error, {**record_of(row, cell, started), ENDED: True}) from error
         return record_of(row, cell, started)
 
 

@@ -8,10 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from sigwire.core.example import Example
-from sigwire.core.json import JsonObject
-from sigwire.evaluate.figures.stored_run import stored_prediction
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.evaluate.cell import stored_prediction
 from sigwire.evaluate.plain import NO_TYPES, FieldTypes
-from sigwire.evaluate.records import ExampleRecord, RecordFile, finished_records, segment_header
+from sigwire.evaluate.records import (
+    ExampleRecord,
+    RecordFile,
+    finished_records,
+    headers_of,
+    last_run,
+    segment_header,
+)
 from sigwire.evaluate.rows.rows import is_record_of
 
 __all__ = ["RunLog"]
@@ -20,8 +27,9 @@ __all__ = ["RunLog"]
 class RunLog:
     """The records and predictions of an evaluation by (index, repeat), in a file as well if ``path`` is given.
 
-    ``unscored``: records whose metric failed; their outputs are scored again. ``resume``: see ``Evaluate``. ``keep`` and
-    ``close`` are called by one thread at a time.
+    ``unscored``: records whose metric failed; their outputs are scored again. ``earlier``: the headers of the parts of the run
+    that are kept; ``segment``: the number of this part. ``resume``: see ``Evaluate``. ``keep`` and ``close`` are called by one
+    thread at a time.
     """
 
     def __init__(self, path: Path | None, header: JsonObject, resume: object) -> None:
@@ -29,6 +37,7 @@ class RunLog:
         self.records: dict[tuple[int, int], ExampleRecord] = {}
         self.predictions: dict[tuple[int, int], Any] = {}
         self.unscored: dict[tuple[int, int], ExampleRecord] = {}
+        self.earlier: list[JsonObject] = []
         self.is_closed = False
         self._file = None if path is None else RecordFile(path)
         self._kept: Mapping[tuple[str, int], ExampleRecord] = {}
@@ -36,11 +45,17 @@ class RunLog:
             try:
                 rows, self._file.rows = self._file.rows, []
                 kept = finished_records(rows, header, path, resume=resume, unscored=True)
+                self.earlier = [] if kept is None else headers_of(last_run(rows))
             except BaseException:
                 self._file.close()
                 raise
             self._file.append(header if kept is None else segment_header(header))
             self._kept = kept or {}
+
+    @property
+    def segment(self) -> int:
+        """The number of this part of the run."""
+        return len(self.earlier)
 
     def take(self, ids: Sequence[str], examples: Sequence[Example], repeat: int, types: FieldTypes = NO_TYPES) -> None:
         """Take the records that the file has of these examples. ``types``: the fields that the program declares."""
@@ -53,11 +68,15 @@ class RunLog:
                     self.unscored[index, number] = taken
                 else:
                     self.records[index, number] = taken
-                    self.predictions[index, number] = stored_prediction(record, types)
+                    self.predictions[index, number] = stored_prediction(record.cell, types)
+        taken_keys = {(each.id, each.repeat) for each in (*self.records.values(), *self.unscored.values())}
+        left: list[JsonValue] = [[own, number] for own, number in self._kept if (own, number) not in taken_keys]
+        if left and self._file is not None:
+            self._file.append({"type": "omitted", "rows": left})
 
     def line_of(self, record: ExampleRecord) -> JsonObject | None:
         """Return the line of a record; ``None`` without a file."""
-        return None if self._file is None else record.to_json()
+        return None if self._file is None else record.line(self.segment)
 
     def keep(self, record: ExampleRecord, prediction: object, line: JsonObject | None) -> None:
         """Write the line of a record, then keep the record."""

@@ -9,31 +9,32 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
-from contextlib import closing, nullcontext, suppress
-from dataclasses import dataclass, replace
+from contextlib import closing, suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sigwire.core.example import Example
 from sigwire.effects.cancellation import CANCEL_GRACE_SECONDS, CancelScope, on_cancel, set_scope
 from sigwire.effects.emitting import Emit
 from sigwire.effects.loops import has_running_loop
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, SigwireError
-from sigwire.evaluate.cell import Cell, CellOptions, score_steps
+from sigwire.evaluate.cell import Cell, CellOptions, stored_prediction
 from sigwire.evaluate.examples import check_devset, check_program, example_ids
 from sigwire.evaluate.failures import Failure
-from sigwire.evaluate.figures.stored_run import stored_prediction
 from sigwire.evaluate.git import git_state
 from sigwire.evaluate.metric_plan import MetricPlan
 from sigwire.evaluate.plain import types_of
 from sigwire.evaluate.progress import progress_reporter
-from sigwire.evaluate.records import ExampleRecord, run_header, utc_now
+from sigwire.evaluate.records import ExampleRecord, run_header
 from sigwire.evaluate.result import EvaluationResult
 from sigwire.evaluate.rows.run import FinishedRow, Row, RowExecutor, RowRun, RowsCaller
 from sigwire.evaluate.running.log import RunLog
 from sigwire.evaluate.running.options import EvaluationOptions
 from sigwire.evaluate.running.stop import EvaluationStop, StopRule
+from sigwire.evaluate.segments import utc_now
 from sigwire.jobs.errors import JobRefused
 from sigwire.modules.module import Module
 from sigwire.observe.callbacks import watched_call, watched_steps
@@ -124,15 +125,11 @@ class EvaluationRun(RowsCaller):
 
     def _run_rows(self) -> Steps[None]:
         options, log = self._options, self._log
-        if log.unscored:
-            yield from self._rows.at_once(
-                [self._score_again(place, record) for place, record in log.unscored.items()], self
-            )
         pending = [
             self._row(index, repeat)
             for repeat in range(1, options.repeat + 1)
             for index in range(len(self._examples))
-            if (index, repeat) not in log.records and (index, repeat) not in log.unscored
+            if (index, repeat) not in log.records
         ]
         if not pending:
             return
@@ -154,23 +151,10 @@ class EvaluationRun(RowsCaller):
         if end.status != "complete":
             self._stop.end(end.status, None, end.detail)
 
-    def _score_again(self, place: tuple[int, int], record: ExampleRecord) -> Steps[None]:
-        """Score the stored outputs of a row whose metric failed. The program is not run."""
-        prediction, example = stored_prediction(record, self._types), self._examples[place[0]]
-        try:
-            with nullcontext() if self._options.budget is None else self._options.budget:
-                cell = yield from score_steps(
-                    record.cell, example, prediction, self._plan, raises=_RAISED[self._options.errors]
-                )
-        except Exception as error:
-            self._stop.end_by(error, record.id)
-            return
-        if (count := self._keep(replace(record, cell=cell), prediction)) is not None:
-            yield Emit(ExampleDone(self._log.records[place], count, self._total))
-
     def _row(self, index: int, repeat: int) -> Row:
         name, sample = self._ids[index], repeat if repeat > 1 else None
-        return Row(self._get_program, self._examples[index], name, index, repeat, sample, name, self._types)
+        stored = self._log.unscored.get((index, repeat))
+        return Row(self._get_program, self._examples[index], name, index, repeat, sample, name, self._types, stored)
 
     def _get_program(self) -> object:
         return self._program
@@ -196,7 +180,7 @@ class EvaluationRun(RowsCaller):
     def _facts(self, row: Row) -> dict[str, object]:
         """Return the facts of a row for callbacks."""
         facts = {"id": row.id, "index": row.index, "repeat": row.repeat, "metric": self._plan.name}
-        return {**facts, "inputs": dict(row.example.inputs().items())}
+        return {**facts, "inputs": dict(Example.items(Example.inputs(row.example)))}
 
     def fail(self, row: Row, error: Exception) -> None:
         self._stop.end_by(error, row.id)
@@ -211,12 +195,12 @@ class EvaluationRun(RowsCaller):
         self._log.sync()
 
     def keep(self, done: FinishedRow) -> Steps[None]:
-        record, prediction = done.record(), done.prediction
+        record, prediction = done.record(self._log.segment), done.prediction
         if self._options.executor is not None:  # the row ran in another process: listeners see its end only
             with watched_call("example", self._options, self._facts(done.row)) as end:
                 end(done.cell)
-            prediction = stored_prediction(record, self._types)
-        elif done.cell.failure is not None and self._stop.is_out_of_time():
+            prediction = stored_prediction(record.cell, self._types)
+        elif (failure := done.cell.failure) is not None and failure.kind != "metric" and self._stop.is_out_of_time():
             return
         if (count := self._keep(record, prediction)) is not None:
             yield Emit(ExampleDone(record, count, self._total))
@@ -294,6 +278,7 @@ class EvaluationRun(RowsCaller):
             [self._examples[index] for index, _ in places],
             [predictions[place] for place in places],
             header=self._log.header,
+            earlier=self._log.earlier,
             status=status,
             metric_names=self._plan.names,
             repeat=options.repeat,

@@ -219,12 +219,13 @@ _LONGEST_WAIT = 1.0  # seconds
 class SocketWaiter:
     """The waits for one socket. An idle connection that can be read has data, or its end: it must not be reused."""
 
-    __slots__ = ("_descriptor", "_poll")
+    __slots__ = ("_descriptor", "_poll", "_registered")
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
         # Windows has no poll; its select has no limit on descriptors.
         self._poll = select.poll() if hasattr(select, "poll") else None
+        self._registered = 0
 
     def wait(self, wanted: int, seconds: float | None) -> bool:
         """Return True if the socket is ready, or has failed, within ``seconds``; ``None`` waits without a limit.
@@ -239,11 +240,17 @@ class SocketWaiter:
             if end is not None and (seconds := end - time.monotonic()) <= 0:
                 return False
 
+    def is_readable(self) -> bool:
+        """Return True if the socket can be read now, or has failed."""
+        return self._is_ready(READ, 0.0)
+
     def _is_ready(self, wanted: int, seconds: float) -> bool:
         if self._poll is None:
             reading, writing = ([self._descriptor] if wanted == which else [] for which in (READ, WRITE))
             return any(select.select(reading, writing, reading or writing, seconds))
-        self._poll.register(self._descriptor, wanted)
+        if wanted != self._registered:
+            self._poll.register(self._descriptor, wanted)
+            self._registered = wanted
         return bool(self._poll.poll(math.ceil(seconds * 1000)))
 
 

@@ -32,20 +32,27 @@ class ReplyMask:
     (b'{"headers": {"x-key": "***"}}', b'"***"')
     """
 
-    __slots__ = ("forms",)
+    __slots__ = ("forms", "needles", "opening")
 
     def __init__(self, secrets: Iterable[str]) -> None:
         found = {form.encode("utf-8", "replace") for secret in secrets for form in _forms(secret)}
         self.forms = tuple(sorted(found, key=len, reverse=True))
+        # Most forms contain another one, such as a header its key: without that one in the data, none of them is there.
+        self.needles = tuple(form for form in found if not any(other in form for other in found if other is not form))
+        self.opening = frozenset(b"".join(form[:-1] for form in found))
 
     def __repr__(self) -> str:
         return f"ReplyMask({len(self.forms)} forms)"
 
     def body(self, data: bytes) -> bytes:
         """Return the bytes without the secrets; the same object if there is none in them."""
+        for needle in self.needles:
+            if needle in data:
+                break
+        else:
+            return data
         for form in self.forms:
-            if form in data:
-                data = data.replace(form, _MASK)
+            data = data.replace(form, _MASK)
         return data
 
     def text(self, text: str) -> str:
@@ -85,13 +92,20 @@ class StreamMask:
     ([b'a ', b'', b'*** b '], b'sec')
     """
 
-    __slots__ = ("_held", "_mask")
+    __slots__ = ("_held", "_mask", "_needles", "_opening")
 
     def __init__(self, mask: ReplyMask) -> None:
         self._mask, self._held = mask, b""
+        self._needles, self._opening = mask.needles, mask.opening
 
     def feed(self, chunk: bytes) -> bytes:
         """Return the bytes that are sure, masked."""
+        if chunk and not self._held and chunk[-1] not in self._opening:  # most chunks end with a line feed
+            for needle in self._needles:
+                if needle in chunk:
+                    break
+            else:
+                return chunk
         data = self._mask.body(self._held + chunk if self._held else chunk)
         size = max((_overlap(data, form) for form in self._mask.forms), default=0)
         self._held = data[len(data) - size :] if size else b""

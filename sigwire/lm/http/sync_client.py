@@ -111,7 +111,7 @@ class _SyncConnection:
 
     def is_quiet(self) -> bool:
         """Return True if an idle connection can be reused: the server sent nothing and did not close."""
-        return not self._ready.wait(READ, 0.0)
+        return not self._ready.is_readable()
 
     def close(self) -> None:
         self.socket.close()

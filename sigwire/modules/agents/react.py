@@ -33,7 +33,6 @@ from sigwire.core.tools.tool import Approve, OnError, Tool
 from sigwire.effects.steps import Steps
 from sigwire.errors import (
     AdapterParseError,
-    ConfigurationError,
     ContextWindowExceededError,
     EmptyResponse,
     InputError,
@@ -41,6 +40,7 @@ from sigwire.errors import (
     ModelError,
     OutputTruncated,
 )
+from sigwire.keywords import check_whole
 from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules.agents.approval.limits import CallRules
 from sigwire.modules.agents.approval.resuming import (
@@ -285,7 +285,9 @@ class ReAct(ReadsInputs, Generic[P, S]):
 
     def _start(self, inputs: dict[str, object], before: object) -> RunState:
         """Return the state at the start: the earlier history with a result for every call, and the task."""
-        return start_run(self.toolbox, self._signatures, inputs, before, partial(self.prepare_inputs, self._reader))
+        return start_run(
+            self.toolbox, self._signatures, inputs, before, partial(type(self).prepare_inputs, self, self._reader)
+        )
 
     def _continued(self, resumption: Resumption) -> Steps[Prediction]:
         state, limit = yield from resumption.run(self)
@@ -303,7 +305,7 @@ class ReAct(ReadsInputs, Generic[P, S]):
             self.toolbox.check_injected()
             if not self._offered:
                 return (yield from self._run_without_tools(state))
-            end = state.end = yield from self.turn_steps(state, limit)
+            end = state.end = yield from type(self).turn_steps(self, state, limit)
             outputs = end.outputs if end.outputs is not None else (yield from self._extracted_outputs(state, end))
             result = self._prediction(state, end.reason, outputs)
             if state.is_resumed:
@@ -348,7 +350,9 @@ class ReAct(ReadsInputs, Generic[P, S]):
         if state.open_calls:
             return (yield from self._end_turn(state, started))
         state.add_step(choice, time.perf_counter() - started)
-        return plain_end(self._signatures.task, self.signature.spec.outputs if self.takes_plain_text else (), choice)
+        return plain_end(
+            self._signatures.task, self.signature.spec.outputs if type(self).takes_plain_text else (), choice
+        )
 
     def _end_turn(self, state: RunState, started: float) -> Steps[Termination | None]:
         """Run the calls of the turn; return the end of the run, or ``None`` to continue."""
@@ -395,19 +399,13 @@ class ReAct(ReadsInputs, Generic[P, S]):
         return self._prediction(state, "no_calls", dict(prediction.__dict__))
 
     def _prediction(self, state: RunState, reason: TerminationReason, outputs: dict[str, object]) -> Prediction:
-        return state.result(self.signature, outputs, self.run_fields(state.run(reason)))
+        return state.result(self.signature, outputs, type(self).run_fields(self, state.run(reason)))
 
     def run_fields(self, run: AgentRun) -> dict[str, object]:
         """Return the fields that a result has beside the outputs. A subclass may add some."""
         return {"steps": run.steps, "history": run.history, "termination_reason": run.termination_reason}
 
 
-_MOST_TURNS = 1_000_000
-
-
-def _check_max_iters(given: object) -> int:
-    if not isinstance(given, int) or isinstance(given, bool) or not 0 <= given <= _MOST_TURNS:
-        raise ConfigurationError(
-            f"max_iters is a number of turns from 0 to {_MOST_TURNS:,}, not {given!r:.80} (making an agent)."
-        )
-    return given
+def _check_max_iters(given: Any) -> int:
+    check_whole("max_iters", given, "making an agent", of="turns")
+    return int(given)

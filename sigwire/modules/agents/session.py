@@ -70,7 +70,7 @@ class ChatSession(StepsModule):
             raise ConfigurationError(
                 f"A session needs predictions, not {type(result).__name__} (keeping the turn). Return the prediction."
             )
-        return self.conversation.append(Turn({**inputs, **dict(result.items())}))
+        return self.conversation.append(Turn({**inputs, **dict(Prediction.items(result))}))
 
     def to_json(self) -> JsonObject:
         """Return the conversation as JSON: ``ChatSession(program, data)`` continues it."""

@@ -14,7 +14,7 @@ from traceback import walk_tb
 from types import CodeType, GeneratorType
 from typing import Any, TypeAlias, cast
 
-from sigwire.core.example import Prediction, sent_outputs
+from sigwire.core.example import Prediction
 from sigwire.core.json import JsonValue, Value, loads
 from sigwire.core.parts import AudioPart, FilePart, ImagePart, MediaPart
 from sigwire.core.record import Record
@@ -44,8 +44,6 @@ def encode(value: object) -> tuple[JsonValue, tuple[MediaPart, ...]]:
     >>> encode(["a chart", ImagePart(url="https://example.com/c.png")])[0]
     ['a chart', '(image 1)']
     """
-    if isinstance(value, Prediction):
-        value = sent_outputs(value)
     if type(value) in _SCALARS:
         return _scalar(cast("JsonValue", value)), ()
     if (part := _media_part(value)) is not None:
@@ -113,7 +111,7 @@ class _MediaExtractor:
         if isinstance(value, GeneratorType):  # runs the tool's code, whose errors pydantic would hide
             return [self.copy(item) for item in cast("Iterable[object]", value)]
         if isinstance(value, Prediction):
-            return self.copy(sent_outputs(value))
+            return self.copy(Prediction.sent_outputs(value))
         part = _media_part(value)
         if part is None:
             self.is_json = False

@@ -105,8 +105,8 @@ class CodeAct(ReAct[P, S]):
         self._offered = (self._submit.tool,)
         made = ActSignatures(self._signatures, self._host_tools.by_name, self._submit, self.interpreter.capabilities)
         self._code, self._thought, self._listing = made.code, made.thought, {made.functions: made.listing}
-        self.react = self.predictor_classes.ask(made.turn(), **config)
-        self.extract = self.predictor_classes.extract(made.extraction(), **config)
+        self.react = type(self).predictor_classes.ask(made.turn(), **config)
+        self.extract = type(self).predictor_classes.extract(made.extraction(), **config)
 
     # --- the loop ------------------------------------------------------------------------------------
 

@@ -48,7 +48,7 @@ class CodeReply:
     def of_fields(cls, prediction: Prediction, code: str, thought: str = "reasoning") -> CodeReply:
         """Return the reply in the fields of a prediction."""
         choice = meta_of(prediction).choice or Choice()
-        return cls(Code.read(prediction[code]).code, str(prediction.get(thought) or ""), choice)
+        return cls(Code.read(prediction[code]).code, str(prediction.__dict__.get(thought) or ""), choice)
 
     @classmethod
     def of_text(cls, error: AdapterParseError) -> CodeReply:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from keyword import iskeyword
 
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import SignatureError
+from sigwire.modules.agents.react_signatures import split_history
 from sigwire.modules.agents.submit import Submit
 from sigwire.modules.code.tool_signatures import tool_signature
 from sigwire.signatures.declarations import InputField, OutputField
@@ -60,14 +62,25 @@ class ThoughtSignatures:
 class SessionSignatures:
     """The signatures of ``RLM``: a turn of code, and the extraction of the outputs. They have no input of the task."""
 
-    def __init__(self, signature: SignatureMeta, names: tuple[str, str] = ("variables", "session")) -> None:
+    def __init__(
+        self,
+        signature: SignatureMeta,
+        names: tuple[str, str] = ("variables", "session"),
+        *,
+        continues: bool = True,
+    ) -> None:
         _check(signature.spec)
-        self._task = signature
+        self.history: str | None = None
+        """The name of the history in calls; ``None`` if a run does not continue another."""
+        self.task: SignatureMeta = signature
+        """The signature without the history."""
+        if continues:
+            self.history, self.task = split_history(signature)
         self.variables, self.log = (_free_name(name, signature.spec) for name in names)
 
     def turn(self, submit: str, most: int, place: str) -> SignatureClass:
         """Return the signature of a turn: functions, descriptions of the variables and the conversation to code."""
-        spec = self._task.spec
+        spec = self.task.spec
         fields = {
             "functions": (str, InputField(desc="functions that the code can call")),
             "variables": (str, InputField(desc="variables that the code can read, and their beginning")),
@@ -94,8 +107,8 @@ class SessionSignatures:
 
     def extraction(self) -> SignatureClass:
         """Return the signature of the extraction: the variables and the log of a session to the outputs of the task."""
-        spec = self._task.spec
-        made: SignatureMeta = self._task
+        spec = self.task.spec
+        made: SignatureMeta = self.task
         for field in spec.inputs:
             made = made.delete(field.name)
         made = made.append(self.variables, InputField(), str).append(self.log, InputField(), str)
@@ -107,6 +120,11 @@ class SessionSignatures:
 
 
 def _check(spec: SignatureSpec) -> None:
+    if words := [field.name for field in spec.inputs if iskeyword(field.name)]:
+        raise SignatureError(
+            f"The input {words[0]!r} is a word of Python, and no name of a variable (deriving the signatures of code). Rename "
+            "the input."
+        )
     if not spec.outputs:
         raise SignatureError(f"{spec.name} has no outputs, so code could not submit any. Declare at least one.")
 

@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 
 from sigwire.core.example import Prediction
 from sigwire.effects.steps import Steps
-from sigwire.errors import AgentStopped, ConfigurationError
+from sigwire.errors import AgentStopped
 from sigwire.interpreters.interpreter import Interpreter
 from sigwire.interpreters.monty import interpreter_of
+from sigwire.keywords import check_whole
 from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules.agents.submit import Submit
 from sigwire.modules.ask import check_config
@@ -66,10 +67,7 @@ class ProgramOfThought(ReadingCalls[P, S]):
         config = dict(wrap_secrets(config))
         super().__init__(callbacks)
         check_config(ProgramOfThought, config, config.get("lm"))
-        if max_iters < 1:
-            raise ConfigurationError(
-                f"max_iters is a number of programs, 1 or more, not {max_iters} (ProgramOfThought)."
-            )
+        check_whole("max_iters", max_iters, "making ProgramOfThought", of="programs", least=1)
         self.signature: SignatureClass = signature_of(signature)
         self.max_iters = max_iters
         self.interpreter: Interpreter = interpreter_of(interpreter, "ProgramOfThought")
@@ -84,7 +82,7 @@ class ProgramOfThought(ReadingCalls[P, S]):
         """Return the steps of one call, without callbacks and call records of this module."""
         if args:
             raise self._reader.positional_error(type(self).__name__)
-        given = self.prepare_inputs(self._reader, dict(inputs), check_types=current().warn_on_type_mismatch)
+        given = type(self).prepare_inputs(self, self._reader, dict(inputs), check_types=current().warn_on_type_mismatch)
         submit, variables = SubmitFunction(self._submit), json_variables(given)
         run = CodeRun(self, self.interpreter.session(), submit, {self._submit.name: submit, **variables}, {})
         try:

@@ -17,10 +17,9 @@ from sigwire.effects.steps import Steps
 from sigwire.errors import AgentStopped, ConfigurationError, ContextWindowExceededError, ModelError
 from sigwire.interpreters.interpreter import Interpreter
 from sigwire.interpreters.monty import interpreter_of
+from sigwire.keywords import check_whole
 from sigwire.lm.base import LanguageModel
 from sigwire.lm.secrets import wrap_secrets
-from sigwire.modules.agents.conversation import earlier_history
-from sigwire.modules.agents.react_signatures import split_history
 from sigwire.modules.agents.run import Termination
 from sigwire.modules.agents.submit import Submit
 from sigwire.modules.agents.toolbox import Toolbox, ToolsLike
@@ -36,8 +35,7 @@ from sigwire.modules.inputs import InputReader
 from sigwire.modules.predict import P, Predict, ReadingCalls, S, signature_of
 from sigwire.modules.program_stream import set_turn
 from sigwire.settings import current
-from sigwire.signatures.signature import Signature, SignatureClass, SignatureMeta
-from sigwire.signatures.types.history import History
+from sigwire.signatures.signature import Signature, SignatureClass
 
 __all__ = ["RLM", "SessionClasses"]
 
@@ -105,22 +103,21 @@ class RLM(ReadingCalls[P, S]):
         config = dict(wrap_secrets(config))
         super().__init__(callbacks)
         check_config(RLM, config, config.get("lm"))
-        limits = {"max_iters": max_iters, "max_output_chars": max_output_chars, "parallel": parallel}
-        _check_limits({**limits, "max_llm_calls": max_llm_calls + 1})
+        check_whole("max_iters", max_iters, "creating an RLM", of="turns", least=1)
+        check_whole("max_llm_calls", max_llm_calls, "creating an RLM", of="calls")
+        check_whole("max_output_chars", max_output_chars, "creating an RLM", of="characters", least=1, most=100_000_000)
+        check_whole("parallel", parallel, "creating an RLM", of="calls", least=1)
         self.signature: SignatureClass = signature_of(signature)
         self.max_iters, self.max_llm_calls, self.max_output_chars = max_iters, max_llm_calls, max_output_chars
         self.sub_lm, self.parallel, self.extracts = sub_lm, parallel, extract
         self.interpreter: Interpreter = interpreter_of(interpreter, "RLM")
         self.toolbox = Toolbox(tools, max_output=None, on_error=on_tool_error)
         self._tools = HostTools(self.toolbox)
-        self.history_input: str | None = None
-        self._task: SignatureMeta = self.signature
-        if type(self).session_classes.run.continues:
-            self.history_input, self._task = split_history(self.signature)
-        self._reader = InputReader(self._task.spec)
-        self._submit = Submit(self._task.spec, taken={*self._reader.names, *self._tools.by_name})
+        self._signatures = made = SessionSignatures(self.signature, continues=type(self).session_classes.run.continues)
+        self.history_input = made.history
+        self._reader = InputReader(made.task.spec)
+        self._submit = Submit(made.task.spec, taken={*self._reader.names, *self._tools.by_name})
         _check_names([*LANGUAGE_FUNCTIONS, *self._tools.by_name, *self._reader.names])
-        self._signatures = made = SessionSignatures(self._task)
         asking = [text.format(most=max_llm_calls) for text in LANGUAGE_FUNCTIONS.values()]
         self._listing = made.functions(asking, self._tools.by_name, self._submit)
         turn = made.turn(self._submit.name, max_output_chars, self.interpreter.capabilities)
@@ -139,10 +136,11 @@ class RLM(ReadingCalls[P, S]):
         if args:
             raise self._reader.positional_error(type(self).__name__)
         before = None if self.history_input is None else inputs.pop(self.history_input, None)
-        earlier = earlier_history(before, [*self._submit.codecs])
-        given = self.prepare_inputs(self._reader, dict(inputs), check_types=current().warn_on_type_mismatch)
+        earlier = type(self).session_classes.run.earlier_history(before, self._submit.codecs.keys())
+        given = type(self).prepare_inputs(self, self._reader, dict(inputs), check_types=current().warn_on_type_mismatch)
         self.toolbox.check_injected()
-        run = self._start(given, earlier)
+        run = self._start(given)
+        run.history = earlier + run.history
         try:
             end = yield from self._loop(run)
             outputs = end.outputs if end.outputs is not None else (yield from self._extracted_outputs(run, end))
@@ -155,11 +153,11 @@ class RLM(ReadingCalls[P, S]):
         finally:
             run.close()
 
-    def _start(self, inputs: FieldValues, earlier: History) -> SessionRun:
+    def _start(self, inputs: FieldValues) -> SessionRun:
         submit, kind = SubmitFunction(self._submit), type(self).session_classes.run
         limits = self.interpreter.limits
         limits = replace(limits, output=self.max_output_chars, calls=max(limits.calls, self.max_llm_calls))
-        read = kind.read_inputs(self._task, inputs)
+        read = kind.read_inputs(self._signatures.task, inputs)
         run = kind(
             self,
             self.interpreter.session(limits),
@@ -171,7 +169,6 @@ class RLM(ReadingCalls[P, S]):
         )
         run.add_names(LanguageCalls(self._asked_lm, self.max_llm_calls, self.parallel).functions)
         run.begin(read, self._listing)
-        run.history = earlier + run.history
         return run
 
     def _asked_lm(self) -> LanguageModel:
@@ -243,12 +240,6 @@ class RLM(ReadingCalls[P, S]):
             steps=tuple(run.steps),
             history=run.history,
         )
-
-
-def _check_limits(limits: Mapping[str, int]) -> None:
-    for name, value in limits.items():
-        if value < 1:
-            raise ConfigurationError(f"{name} is a limit above 0, not {value} (creating an RLM).")
 
 
 def _check_names(names: Sequence[str]) -> None:

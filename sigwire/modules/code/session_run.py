@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from sigwire.core.json import JsonValue
 from sigwire.core.messages import Message
 from sigwire.core.record import FieldValues
-from sigwire.modules.agents.conversation import answer_text
+from sigwire.modules.agents.conversation import answer_text, earlier_history
 from sigwire.modules.agents.run import ReActStep
 from sigwire.modules.code.code_run import CodeReply, CodeRun
 from sigwire.modules.code.variables import describe_variables, json_variables
@@ -48,6 +48,11 @@ class SessionRun(CodeRun):
         """Begin the conversation with the inputs and the functions of the session."""
         self.described = inputs.described
         self.history = History([Turn({"functions": functions, "variables": inputs.described})])
+
+    @classmethod
+    def earlier_history(cls, before: object, outputs: Collection[str]) -> History:
+        """Return the history of an earlier run, with a result for every call; an empty one for ``None``."""
+        return earlier_history(before, outputs)
 
     def add_outputs(self, outputs: FieldValues) -> None:
         """Add extracted outputs as the message that ends the conversation."""

@@ -24,7 +24,7 @@ class SubmitFunction:
         self._submit = submit
         self.outputs: dict[str, object] | None = None
 
-    def __call__(self, *args: JsonValue, **kwargs: JsonValue) -> Steps[JsonValue]:
+    def __call__(self, /, *args: JsonValue, **kwargs: JsonValue) -> Steps[JsonValue]:
         """End the code. Raises ``HostCallError`` with the problem of each field if the outputs are invalid."""
         if len(args) > len(self._submit.codecs):
             raise HostCallError("TypeError", f"{self._submit.name}() takes {len(self._submit.codecs)} values at most.")

@@ -58,7 +58,7 @@ def preview_all(
             raise _EnoughPreviews
         return backend.answer(ask.request)
 
-    given = example.inputs().items() if isinstance(example, Example) else (example or {}).items()
+    given = Example.items(Example.inputs(example)) if isinstance(example, Example) else (example or {}).items()
     try:
         drive_program(program, module_paths, (), {**dict(given), **inputs}, answer)
     except _EnoughPreviews:

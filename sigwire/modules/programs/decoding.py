@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.tools.tool import Tool
-from sigwire.errors import ConfigurationError, StateError
+from sigwire.errors import CallerError, ConfigurationError, StateError
 from sigwire.lm.base import BaseLM, LanguageModel
+from sigwire.lm.option_aliases import OPTION_NAMES
+from sigwire.modules.ask import REQUEST_OPTIONS
 from sigwire.modules.module import Module
 from sigwire.modules.programs.library import LIBRARY, class_name
 from sigwire.modules.programs.signature_json import decode_signature
+from sigwire.settings import current
 
 __all__ = ["ProgramRegistry"]
 
@@ -30,6 +33,7 @@ class ProgramRegistry:
         lm: LanguageModel | None = None,
     ) -> None:
         self._lm = lm
+        self.options: list[tuple[Module, list[str]]] = []  # of each module of the library, those that are no parameters
         self._allow_unsafe_lm_state = allow_unsafe_lm_state
         self.given = _by_name("classes", classes, _name_of_class)
         self.classes = {**LIBRARY, **self.given}
@@ -70,8 +74,33 @@ class ProgramRegistry:
                 f"{name}(...) does not take the arguments of the file: {error} (loading a program). Load it with the code that "
                 "saved it."
             ) from error
-        made: Module = cls(**arguments)
+        try:
+            made: Module = cls(**arguments)
+        except StateError:
+            raise
+        except Exception as error:
+            if cls not in LIBRARY.values():
+                raise  # of the user's code
+            raise StateError(
+                f"{name}(...) does not take the arguments of the file (loading a program): {error!s:.400} Load it with the "
+                "version of sigwire that saved it, or correct the file."
+            ) from error
+        if cls in LIBRARY.values():
+            known = inspect.signature(cls.__init__).parameters
+            asked = [
+                each for each in arguments if not (each in known or each in OPTION_NAMES or each in REQUEST_OPTIONS)
+            ]
+            self.options.append((made, asked))
         return made
+
+    def check_options(self) -> None:
+        """Raise ``StateError`` for an option in the file that the models do not have; call it when the models are loaded.
+
+        Constructors take any option, since a later model may have it. A file is checked: its author may be a stranger.
+        """
+        for module, options in self.options:
+            for _, predictor in module.named_predictors() if options else ():
+                _check_options(type(module).__name__, options, predictor.lm or self._lm or current().lm)
 
     def _value(self, data: JsonValue) -> Any:
         if isinstance(data, list):
@@ -94,7 +123,10 @@ class ProgramRegistry:
 def _names_in(data: JsonValue, depth: int = 0) -> Iterator[tuple[str, str]]:
     """Yield kind and name of each class and function in the file, after a check of their form."""
     if depth > _DEEPEST:
-        raise StateError(f"The arguments of the file are nested deeper than {_DEEPEST} levels (loading a program).")
+        raise StateError(
+            f"The arguments of the file are nested deeper than {_DEEPEST} levels (loading a program). Write it by "
+            "save_program(...)."
+        )
     if isinstance(data, list):
         for item in data:
             yield from _names_in(item, depth + 1)
@@ -126,14 +158,34 @@ def _signature_classes(signature: JsonObject) -> list[str]:
 def _object(data: Mapping[str, JsonValue], name: str) -> JsonObject:
     value = data.get(name, {})
     if not isinstance(value, dict):
-        raise StateError(f"{name} is an object, not {type(value).__name__} (loading a program).")
+        raise StateError(
+            f"{name} is an object, not {type(value).__name__} (loading a program). Write the file by save_program(...)."
+        )
     return value
 
 
 def _text(value: JsonValue) -> str:
     if not isinstance(value, str):
-        raise StateError(f"A name is a text, not {type(value).__name__} (loading a program).")
+        raise StateError(
+            f"A name is a text, not {type(value).__name__} (loading a program). Write the file by save_program(...)."
+        )
     return value
+
+
+def _check_options(owner: str, options: Sequence[str], lm: object) -> None:
+    try:
+        check: Callable[..., object] | None = getattr(lm, "check_options", None)
+        if check is not None:
+            check(options, "loading a program")
+        else:
+            raise ConfigurationError(
+                f"{owner} has no parameter {options[0]!r}, and no model is known that has it. Pass lm=, or configure a model."
+            )
+    except CallerError as error:
+        raise StateError(
+            f"{owner}(...) has an argument in the file that it does not take (loading a program): {error} Or "
+            "remove it from the file."
+        ) from error
 
 
 # --- the registry ------------------------------------------------------------------------------------

@@ -67,17 +67,21 @@ def load_program(
             f"The file is no program of format {_FORMAT} (loading a program; its format: {found!r:.40}). A state is loaded by "
             "program.load(...); a newer format by a newer sigwire."
         )
-    program = ProgramRegistry(classes, functions, allow_unsafe_lm_state, lm).decode(data.get("program"))
+    registry = ProgramRegistry(classes, functions, allow_unsafe_lm_state, lm)
+    program = registry.decode(data.get("program"))
     parts = dict(program.named_sub_modules())
     frozen = data.get("frozen", [])
     if not isinstance(frozen, list) or not parts.keys() >= set(map(str, frozen)):
-        raise StateError("The frozen parts of the file are not parts of the program (loading a program).")
+        raise StateError(
+            "The frozen parts of the file are not parts of the program (loading a program). Write it again."
+        )
     for name in frozen:
         parts[str(name)]._compiled = True  # pyright: ignore[reportPrivateUsage]
     parameters = _all_parameters(program)
     given = state if lm is None else saving.with_model(state, lm)
     for change in saving.prepare(type(program).__name__, parameters, given, allow_unsafe_lm_state):
         change()
+    registry.check_options()
     return program
 
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from sigwire.effects.steps import Steps
 from sigwire.errors import CallerError, ConfigurationError, LMAuthenticationError, LMBillingError
+from sigwire.keywords import check_whole
 from sigwire.modules.calling import called_steps
 from sigwire.modules.module import Module, StepsModule
 from sigwire.settings import context, current
@@ -65,8 +66,8 @@ class BestOfN(StepsModule):
         name = type(self).__name__
         if not isinstance(module, Module):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may pass any object
             raise ConfigurationError(f"{name} takes a module, not {type(module).__name__} (making it).")
-        if N < 1:
-            raise ConfigurationError(f"N is a number of runs, above 0, not {N} (making a {name}).")
+        check_whole("N", N, f"making a {name}", of="runs", least=1)
+        check_whole("fail_count", fail_count, f"making a {name}", of="failures", optional=True)
         if not callable(reward_fn):
             raise ConfigurationError(f"reward_fn is a function of inputs and prediction, not {reward_fn!r:.80}.")
         self.module, self.N, self.threshold = module, N, threshold
@@ -91,7 +92,7 @@ class BestOfN(StepsModule):
                 best = found
             if found.reward >= self.threshold or number == self.N - 1:
                 break
-            program = yield from self.next_program(program, found, inputs)
+            program = yield from type(self).next_program(self, program, found, inputs)
         assert best is not None  # otherwise the last error was raised
         if (trace := current().trace) is not None:
             trace.extend(best.trace)

@@ -9,7 +9,8 @@ from sigwire.core.example import Completions, Prediction
 from sigwire.core.json import dumps
 from sigwire.core.record import to_plain
 from sigwire.effects.steps import Steps
-from sigwire.errors import ConfigurationError, InputError
+from sigwire.errors import InputError
+from sigwire.keywords import check_whole
 from sigwire.modules.module import StepsModule
 from sigwire.modules.predict import Predict, signature_of
 from sigwire.signatures.declarations import InputField, OutputField, added_output
@@ -47,8 +48,7 @@ class MultiChainComparison(StepsModule):
         **config: Any,
     ) -> None:
         super().__init__(callbacks)
-        if M < 1:
-            raise ConfigurationError(f"M is a number of answers, above 0, not {M} (making a MultiChainComparison).")
+        check_whole("M", M, "making a MultiChainComparison", of="answers", least=1, most=1_000)
         asked = signature_of(signature)
         self.M = M
         self._outputs = [spec.name for spec in asked.spec.outputs]

@@ -11,10 +11,12 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
+from reprlib import repr as short
 from typing import TypeGuard, cast
 
 from sigwire.core.json import JsonObject, JsonValue, loads
 from sigwire.core.lazy import version
+from sigwire.core.narrow import is_mapping
 from sigwire.core.record import FieldValues, Record, to_plain
 from sigwire.errors import MissingState, StateError
 from sigwire.files.whole import write_whole
@@ -49,6 +51,7 @@ def prepare(
     owner: str, parameters: Mapping[str, Parameter], state: FieldValues, unsafe: bool
 ) -> list[Callable[[], None]]:
     """Check a state against the parameters of ``owner``; return the changes that apply it."""
+    _check_names(owner, state)
     names = {name for name in state if name != _METADATA}
     if missing := sorted(parameters.keys() - names):
         raise MissingState(
@@ -57,18 +60,32 @@ def prepare(
         )
     if unknown := sorted(names - parameters.keys()):
         raise StateError(
-            f"The saved state has {', '.join(unknown)}, which {owner} does not have. "
+            f"The saved state has {', '.join(unknown)}, which {owner} does not have (loading it). "
             "Load it into the program that saved it. Nothing was changed."
         )
     return [prepare_one(name, parameter, state[name], unsafe) for name, parameter in parameters.items()]
+
+
+def _check_names(owner: str, state: object) -> None:
+    if not is_mapping(state) or not all(isinstance(name, str) for name in state):
+        raise StateError(
+            f"This is no state of a program but {short(state)} (loading {owner}). Pass what dump_state returned. Nothing was "
+            "changed."
+        )
 
 
 def prepare_one(name: str, parameter: Parameter, state: object, unsafe: bool) -> Callable[[], None]:
     """Check the state of one parameter; return the change that applies it."""
     try:
         return parameter.prepare_state(cast(FieldValues, state), allow_unsafe_lm_state=unsafe)
-    except ValueError as error:
-        raise StateError(f"The saved state of {name!r} cannot be used: {error} Nothing was changed.") from error
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
+        raise StateError(
+            f"The saved state of {name!r} cannot be used: {_unended(error)} (loading it). Nothing was changed."
+        ) from error
+
+
+def _unended(error: Exception) -> str:
+    return str(error).removesuffix(".")
 
 
 def with_model(state: FieldValues, lm: object) -> JsonObject:
@@ -77,6 +94,7 @@ def with_model(state: FieldValues, lm: object) -> JsonObject:
     >>> with_model({"draft": {"demos": [], "lm": {"model": "m"}}, "check": {"lm": None}}, "mine")
     {'draft': {'demos': [], 'lm': 'mine'}, 'check': {'lm': None}}
     """
+    _check_names("a program", state)
     parts = {name: with_model(part, lm) if _has_model(part) else part for name, part in state.items()}
     return cast(JsonObject, {**parts, "lm": lm} if isinstance(parts.get("lm"), Mapping) else parts)
 
@@ -115,13 +133,15 @@ def read(path: str | os.PathLike[str]) -> JsonObject:
     """Read a saved state, without its metadata."""
     source = _json_path(path)
     try:
-        state = loads(source.read_text(encoding="utf-8"))
+        state = loads(source.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise NoStateFile(f"{str(source)!r}: {error.strerror} (loading it in {Path.cwd()}). Check the path.") from error
     except ValueError as error:
-        raise StateError(f"{source.name} is not a saved program: {error}. Nothing was changed.") from error
+        raise StateError(f"{source.name} is not a saved program: {error} (loading it). Nothing was changed.") from error
     if not isinstance(state, dict):
-        raise StateError(f"{source.name} is not a saved program: its JSON is not an object. Nothing was changed.")
+        raise StateError(
+            f"{source.name} is not a saved program: its JSON is not an object (loading it). Nothing was changed."
+        )
     return {name: entry for name, entry in cast(JsonObject, state).items() if name != _METADATA}
 
 

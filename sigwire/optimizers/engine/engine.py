@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING, Any, cast
 from sigwire.core.example import Example, Prediction
 from sigwire.core.json import JsonObject
 from sigwire.core.record import to_plain
-from sigwire.core.response import Usage
 from sigwire.effects.steps import Steps
 from sigwire.errors import BudgetSpent, InputError, LMError, ModelError
 from sigwire.evaluate.cell import Cell, CellOptions, counted
+from sigwire.evaluate.figures.tool_counts import CallTotals
 from sigwire.evaluate.metric_plan import MetricPlan
 from sigwire.evaluate.rows.run import FinishedRow, Row, RowExecutor, RowRun, RowsCaller
 from sigwire.modules.batch import in_run
@@ -36,7 +36,7 @@ from sigwire.modules.predict import Predict
 from sigwire.observe.usage import UsageTracker
 from sigwire.optimizers.candidate import Candidate, applied
 from sigwire.optimizers.engine.reuse import AnswerStore
-from sigwire.optimizers.engine.spending import Spending
+from sigwire.optimizers.engine.spending import Spending, cost_of_run
 from sigwire.optimizers.engine.store import RunStore, run_key, write_key
 from sigwire.optimizers.errors import SearchPaused
 from sigwire.optimizers.events import SearchEvent, Spent
@@ -102,6 +102,7 @@ class Engine:
         self._answers_of_models = AnswerStore() if setup.reuses else None
         self.candidates: dict[str, Candidate] = {}
         self.costs: dict[str, Spent] = {}  # of all runs, by candidate
+        self.calls, self.calls_of = CallTotals(), dict[str, CallTotals]()  # of all runs; of the student's, by candidate
         self.is_spent = False
         self._failed: Counter[str] = Counter()  # runs of candidates, by the class of the error
         self._unusable: Counter[str] = Counter()  # answers of the writing model, likewise
@@ -126,6 +127,10 @@ class Engine:
                 advance = partial(rule.throw, spent)
             else:
                 advance = partial(rule.send, value)
+
+    def calls_of_candidate(self, digest: str) -> CallTotals:
+        """Return the calls of tools and the warnings of all runs of a candidate."""
+        return self.calls_of.get(digest, CallTotals())
 
     def end_search(self) -> None:
         """Lift the limit of runs, for the runs on test rows."""
@@ -204,18 +209,28 @@ class Engine:
     def _count(self, key: bytes, run: RunKey, effect: Measure, cell: Cell) -> None:
         """Count a finished run once: as spent, and in the table of scores."""
         if self._store.first_use(key):
-            self._spending.add(cost := _cost_of(cell))
+            self._spending.add(cost := cost_of_run(cell))
             if effect.by == "student":
                 self.costs[run.candidate.digest] = self.costs.get(run.candidate.digest, Spent()).plus(cost)
                 self._table.put(run.candidate.digest, run.row, run.repeat, cell.score)
                 self._failed.update([] if cell.failure is None else [cell.failure.type])
+                self.calls_of.setdefault(run.candidate.digest, CallTotals()).add(cell)
+            self.calls.add(cell)
 
     def _run_all(self, part: _Part) -> Steps[None]:
         """Make runs at once; each is stored as it ends."""
         effect, examples = part.effect, self._setup.examples
         rows = [
-            Row(partial(self._program_of, run, effect), examples[run.row], str(at), at, run.repeat, run.repeat or None)
-            for at, (run, _) in enumerate(part.runs)
+            Row(
+                partial(self._program_of, run, effect),
+                examples[run.row],
+                str(at),
+                at,
+                run.repeat,
+                run.repeat or None,
+                stored=self._store.unscored(key, str(at), at, run),
+            )
+            for at, (run, key) in enumerate(part.runs)
         ]
         settings = self._setup.teacher_settings if effect.by == "teacher" else None
         options, rest = self._cell_options(effect), self._spending.rest()
@@ -301,9 +316,12 @@ class Engine:
                     raise
                 failures.append(f"{type(error).__name__}: {error}")
                 return
-        spent = _cost_of(Cell(None, "", {}, None, None, *counted(tracker)))
+        counts = counted(tracker)
+        made = Cell(None, requests=counts.requests, usage=counts.usage, cost=counts.cost, known_cost=counts.known)
+        spent = cost_of_run(made)
         spent = replace(spent, runs=0, writing_calls=spent.calls)
-        self._store.put_written(key, {**record, "spent": spent.to_json()})
+        warned: JsonObject = {"warnings": {**Counter(tracker.warnings)}} if tracker.warnings else {}
+        self._store.put_written(key, {**record, **warned, "spent": spent.to_json()})
 
     def _written(self, effect: Write) -> Steps[Mapping[str, Any]]:
         if not isinstance(effect.signature, SignatureMeta):
@@ -314,13 +332,14 @@ class Engine:
         prediction: Prediction = yield from Predict(effect.signature, max_reasks=1).call_steps(
             **effect.inputs, **options
         )
-        return dict(prediction.items())
+        return dict(Prediction.items(prediction))
 
     def _answered(self, key: bytes) -> Mapping[str, Any] | None:
         record = self._store.written(key)
         if self._store.first_use(key):
             self._spending.add(Spent.from_json(cast("Mapping[str, object]", record["spent"])))
             self._answers += 1
+            self.calls.warnings.update(cast("Mapping[str, int]", record.get("warnings") or {}))
             if "error" in record:
                 self._unusable[str(record["error"]).partition(":")[0]] += 1
         return cast("Mapping[str, Any] | None", record["outputs"])
@@ -376,14 +395,8 @@ class _Part(RowsCaller):
         self.done[run] = cell
         yield from ()
 
-
-def _cost_of(cell: Cell) -> Spent:
-    usage = [Usage.from_json(counts) for counts in cell.usage.values()]
-    costs = (cell.cost if cell.requests else 0.0, cell.metric_cost if cell.metric_requests else 0.0)
-    return Spent(
-        runs=1,
-        calls=cell.requests + cell.metric_requests,
-        tokens=sum((each.input_tokens or 0) + (each.output_tokens or 0) for each in usage),
-        money=None if None in costs else sum(cost or 0.0 for cost in costs),
-        seconds=cell.seconds,
-    )
+    def keep_unscored(self, done: FinishedRow) -> Steps[None]:
+        """Store the outputs of a run whose scoring ended the search: when it is resumed, they are scored."""
+        run, key = self.runs[done.row.index]
+        self._store.put_unscored(key, run, done.cell)
+        yield from ()

@@ -12,11 +12,12 @@ from sigwire.core.json import JsonObject
 from sigwire.core.record import to_plain
 from sigwire.evaluate.fingerprint.identity import run_fingerprint
 from sigwire.evaluate.metric_plan import MetricPlan
+from sigwire.evaluate.records import program_facts
 from sigwire.journal.packing import digest_of
 from sigwire.modules.module import Module
 from sigwire.settings import current
 
-__all__ = ["model_name", "options_digest", "program_digest", "rows_digest", "search_fingerprint"]
+__all__ = ["model_name", "options_digest", "program_digest", "rows_digest", "search_facts", "search_fingerprint"]
 
 _NO_PART_OF_A_PATH = {
     "num_threads",
@@ -60,6 +61,11 @@ def program_digest(program: Module) -> str:
 def rows_digest(*sets: Sequence[str]) -> str:
     """Return the digest of the rows of a search, by their ids."""
     return digest_of([list(each) for each in sets])
+
+
+def search_facts(student: Module, task_model: object) -> JsonObject:
+    """Return the facts of each part of a journal beside the identity of the search, which has a seed of its own."""
+    return {name: fact for name, fact in program_facts(student, task_model).items() if name != "seed"}
 
 
 def search_fingerprint(

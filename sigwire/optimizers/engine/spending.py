@@ -6,11 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import NoReturn
 
+from sigwire.core.response import Usage
 from sigwire.errors import BudgetSpent, ConfigurationError
+from sigwire.evaluate.cell import Cell
+from sigwire.evaluate.costs import add_costs, metric_cost, program_cost
 from sigwire.lm.policy.money.budget import Budget
 from sigwire.optimizers.events import Spent
 
-__all__ = ["Spending", "read_budget"]
+__all__ = ["Spending", "cost_of_run", "read_budget"]
 
 
 def read_budget(given: object) -> Budget:
@@ -107,3 +110,17 @@ class Spending:
             limit=limit,
             needed=needed,
         )
+
+
+def cost_of_run(cell: Cell) -> Spent:
+    """Return what a run cost, its metric included."""
+    usage = [Usage.from_json(counts) for counts in cell.usage.values()]
+    money, is_partial = add_costs((program_cost(cell), metric_cost(cell)))
+    return Spent(
+        runs=1,
+        calls=cell.requests + cell.metric_requests,
+        tokens=sum((each.input_tokens or 0) + (each.output_tokens or 0) for each in usage),
+        money=money,
+        seconds=cell.seconds,
+        is_partial=is_partial,
+    )

@@ -7,26 +7,26 @@ they are asked for again, so that the memory of a search is an index: about 200 
 
 from __future__ import annotations
 
-import json
 import os
-import tempfile
-import threading
 from collections.abc import Mapping
 from hashlib import blake2b
 from typing import Any, cast
 
-from sigwire.core.json import JsonObject, dumps
+from sigwire.core.json import JsonObject, decoding, dumps
 from sigwire.core.narrow import is_object
+from sigwire.core.response import Usage
 from sigwire.errors import StateError
 from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.fingerprint.identity import differences
-from sigwire.evaluate.records import RecordFile
+from sigwire.evaluate.records import ExampleRecord, RecordFile
+from sigwire.evaluate.segments import SegmentCounter, surroundings, warn_of_unknown
+from sigwire.files.spool import Spool
+from sigwire.optimizers.events import Spent
 from sigwire.optimizers.rule import RunKey
 
 __all__ = ["RunStore", "run_key", "write_key"]
 
 _FORMAT = 1
-_LENGTH = 1 << 32  # offsets and lengths share a number
 
 
 def run_key(run: RunKey, by: str, traced: bool) -> bytes:
@@ -47,54 +47,84 @@ def _digest(value: object) -> bytes:
 class RunStore:
     """Records by key. ``path``: the journal file, or ``None``. ``header`` identifies the search. Used from any thread.
 
-    ``resumed``: how many records the file had. Raises ``StateError`` if the file is of another search, with the difference.
+    ``facts``: what else the headers of the journal have; it may differ. ``resumed``: how many records the file had.
+    ``segments()``: the parts of the search, one for each start. Raises ``StateError`` if the file is of another search, with
+    the difference.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None, header: Mapping[str, Any]) -> None:
-        self._spool = tempfile.TemporaryFile(prefix="sigwire-")  # noqa: SIM115  # closed by ``close``
-        self._lock = threading.Lock()
-        self._end = 0
-        self._places: dict[bytes, int] = {}
+    def __init__(
+        self, path: str | os.PathLike[str] | None, header: Mapping[str, Any], facts: Mapping[str, Any] | None = None
+    ) -> None:
+        self._records, self._unscored = Spool[bytes](), Spool[bytes]()
         self._used: set[bytes] = set()
         self._file: RecordFile | None = None
+        self._counter = SegmentCounter()
         try:
+            here = {**surroundings(with_git=path is not None), **(facts or {})}
             if path is not None:
-                self._open(path, header)
+                self._open(path, header, here)
+            self._counter.start({**header, **here})
         except BaseException:
             self.close()
             raise
-        self.resumed = len(self._places)
+        self.resumed = len(self._records)
+        self.segments = self._counter.segments
 
-    def _open(self, path: str | os.PathLike[str], header: Mapping[str, Any]) -> None:
+    def _open(self, path: str | os.PathLike[str], header: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
         self._file = RecordFile(path)
         rows, self._file.rows = self._file.rows, []
         found = next((row for row in rows if row.get("type") == "optimization"), None)
         if found is None and rows:
             raise StateError(f"{str(path)!r} is no journal of a search (compiling). Name another file.")
-        if found is None:
-            self._file.append({"type": "optimization", "format": _FORMAT, **header})
-        else:
+        if found is not None:
             _check_header(found, header, path)
         for row in rows:
-            if isinstance(key := row.get("key"), str):
-                self._keep(bytes.fromhex(key), row)
+            self._take(row, path)
+        if len(self._records):
+            warn_of_unknown(self._file.path.name, found or {}, header)
+        kind = "optimization" if found is None else "segment"
+        self._file.append({"type": kind, "format": _FORMAT, **header, **facts})
+
+    def _take(self, row: JsonObject, path: object) -> None:
+        """Take a row of the journal."""
+        key, kind = row.get("key"), row.get("type")
+        if kind in ("optimization", "segment"):
+            self._counter.start(row)
+        elif isinstance(key, str):
+            self._keep(_checked(key, row, path), row)
 
     # --- runs
 
     def find(self, key: bytes, run: RunKey, by: str, traced: bool) -> bytes | None:
         """Return the key of a finished run; a traced one serves where no trace is needed."""
-        if key in self._places:
+        if key in self._records:
             return key
-        return key if not traced and (key := run_key(run, by, True)) in self._places else None
+        return key if not traced and (key := run_key(run, by, True)) in self._records else None
 
     def cell(self, key: bytes) -> Cell:
         """Return a finished run."""
-        return Cell.from_json(cast("Mapping[str, object]", self._read(key)["cell"]))
+        return Cell.from_json(cast("Mapping[str, object]", self._records.get(key)["cell"]))
 
     def put_cell(self, key: bytes, run: RunKey, cell: Cell) -> None:
         """Record a finished run."""
+        self._put_run("cell", key, run, cell)
+
+    def put_unscored(self, key: bytes, run: RunKey, cell: Cell) -> None:
+        """Record a run whose program answered, and whose scoring ended the search."""
+        self._put_run("unscored", key, run, cell)
+
+    def unscored(self, key: bytes, name: str, index: int, run: RunKey) -> ExampleRecord | None:
+        """Return the record of a run that is not scored yet, under the name and the number of its row."""
+        if key not in self._unscored:
+            return None
+        cell = Cell.from_json(cast("Mapping[str, object]", self._unscored.get(key)["cell"]))
+        return ExampleRecord(name, index, run.repeat, {}, {}, cell)
+
+    def _put_run(self, kind: str, key: bytes, run: RunKey, cell: Cell) -> None:
         place: JsonObject = {"candidate": run.candidate.digest, "row": run.row, "repeat": run.repeat}
-        self._put(key, {"type": "cell", **place, "cell": cell.to_json()})
+        if kind == "cell" and key in self._unscored:  # the program answered in another part
+            place["segment"] = self._unscored.get(key)["segment"]
+        self._put(key, {"type": kind, **place, "cell": cell.to_json()})
 
     def first_use(self, key: bytes) -> bool:
         """Return True once for each key: what a record cost is counted once."""
@@ -107,11 +137,11 @@ class RunStore:
 
     def has(self, key: bytes) -> bool:
         """Return True if an answer is recorded."""
-        return key in self._places
+        return key in self._records
 
     def written(self, key: bytes) -> JsonObject:
         """Return a recorded answer, with its cost."""
-        return self._read(key)
+        return self._records.get(key)
 
     def put_written(self, key: bytes, record: JsonObject) -> None:
         """Record an answer."""
@@ -128,8 +158,8 @@ class RunStore:
         """Close the files."""
         if self._file is not None:
             self._file.close()
-        with self._lock:
-            self._spool.close()
+        self._records.close()
+        self._unscored.close()
 
     def _put(self, key: bytes, record: JsonObject) -> None:
         record = {"key": key.hex(), **record}
@@ -138,21 +168,35 @@ class RunStore:
         self._keep(key, record)
 
     def _keep(self, key: bytes, record: JsonObject) -> None:
-        data = dumps(record).encode(errors="surrogatepass")
-        with self._lock:
-            if self._spool.closed:  # a late thread of an interrupted search
-                return
-            self._spool.seek(self._end)
-            self._spool.write(data)
-            self._places[key] = self._end * _LENGTH + len(data)
-            self._end += len(data)
+        part = cast(int, record.get("segment", len(self._counter.headers) - 1))
+        if record["type"] == "unscored":
+            self._unscored.put(key, {**record, "segment": part})
+            return
+        self._records.put(key, record)
+        if record["type"] == "cell":
+            self._unscored.drop(key)
+            cell = cast("Mapping[str, Any]", record["cell"])
+            seen = Cell(None, served=cell.get("served", {}), metric_served=cell.get("metric_served", {}))
+            self._counter.add(seen, part)
 
-    def _read(self, key: bytes) -> JsonObject:
-        offset, length = divmod(self._places[key], _LENGTH)
-        with self._lock:
-            self._spool.seek(offset)
-            data = self._spool.read(length)
-        return cast(JsonObject, json.loads(data.decode(errors="surrogatepass")))
+
+def _checked(key: str, row: JsonObject, path: object) -> bytes:
+    """Return the key of a record that can be used."""
+    try:
+        with decoding("a record", row):
+            if row["type"] in ("cell", "unscored"):
+                cell = Cell.from_json(cast("Mapping[str, object]", row["cell"]))
+                for counts in cell.usage.values():
+                    Usage.from_json(counts)
+            else:
+                Spent.from_json(cast("Mapping[str, object]", row["spent"]))
+                if row["outputs"] is not None and not is_object(row["outputs"]):
+                    raise TypeError("its outputs are an object")
+            return bytes.fromhex(key)
+    except StateError as error:
+        raise StateError(
+            f"The journal {str(path)!r} has a line that no search wrote: {error} Remove the line, and its run is made again."
+        ) from error
 
 
 _DIGEST = 64  # characters of a SHA-256, which helps no reader

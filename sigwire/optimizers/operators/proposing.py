@@ -95,7 +95,7 @@ def shown_rows(examples: Iterable[Example], notes: Sequence[str] = ()) -> str:
     """Return rows as fenced data, one JSON object each, with a note behind those that have one."""
     lines: list[str] = []
     for at, example in enumerate(examples):
-        text = dumps(plain_fields(dict(example.items())))[:_MOST_ROW]
+        text = dumps(plain_fields(dict(Example.items(example))))[:_MOST_ROW]
         note = notes[at] if at < len(notes) else ""
         lines.append(text + (f"\n  feedback: {note[:_MOST_ROW]}" if note else ""))
     return _data("\n".join(lines))

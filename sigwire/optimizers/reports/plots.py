@@ -149,7 +149,7 @@ def _cost(search: PlottedSearch) -> Svg:
 
 def _costs(spent: Mapping[str, Spent]) -> tuple[str, dict[str, float]]:
     """Return the unit and the cost of 1,000 runs of each candidate: US dollars if all are known, else seconds."""
-    if all(cost.money for cost in spent.values()):
+    if all(cost.money and not cost.is_partial for cost in spent.values()):
         return "US dollars for 1,000 runs", {
             digest: 1000 * (cost.money or 0) / cost.runs for digest, cost in spent.items()
         }

@@ -9,9 +9,11 @@ from enum import StrEnum
 from typing import Any, cast
 
 from sigwire.core.cards.values import count
-from sigwire.core.json import JsonObject, Value
+from sigwire.core.json import JsonObject, Value, decode_fields, decoding
 from sigwire.errors import InputError
+from sigwire.evaluate.figures.tool_counts import CallTotals, sorted_tools, tool_lines, warning_line
 from sigwire.evaluate.records import RecordFile
+from sigwire.evaluate.segments import Segment, segment_rows
 from sigwire.evaluate.statistics import TOO_FEW, PairedDifference, paired_difference
 from sigwire.optimizers.candidate import Candidate, Slot
 from sigwire.optimizers.events import Measured, Proposed, RefusedText, SearchEvent, Spent, Warned
@@ -141,10 +143,7 @@ class SearchTrial:
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> SearchTrial:
         """Decode the result of ``to_json``."""
-        spent = None if data["spent"] is None else Spent.from_json(data["spent"])
-        made: dict[str, Any] = {"candidate": Candidate.from_json(data["candidate"]), "changes": tuple(data["changes"])}
-        made["spent"] = spent
-        return cls(**{**data, **made})
+        return cls(**decode_fields(cls, data))
 
 
 def trials_of(events: Sequence[tuple[SearchEvent, Spent]]) -> tuple[SearchTrial, ...]:
@@ -172,6 +171,8 @@ class OptimizationReport(HasCard):
     ``winner`` is what the program has, ``found`` what the rule found; they differ if the student was kept (``kept_student``:
     the reason). ``scores`` by candidate digest and validation row; ``costs`` of all runs of a candidate, by digest.
     ``reused``: questions that were not asked, because the search had asked them before.
+    ``calls``: calls and errors of tools, and warnings, of the whole search; ``winner_calls``: of the runs of the winner.
+    ``segments``: the parts of a search that was resumed.
     """
 
     optimizer: str
@@ -190,6 +191,9 @@ class OptimizationReport(HasCard):
     kept_student: str = ""
     resumed: int = 0
     reused: int = 0
+    calls: CallTotals = field(default_factory=CallTotals)
+    winner_calls: CallTotals = field(default_factory=CallTotals)
+    segments: tuple[Segment, ...] = ()
 
     @classmethod
     def of(cls, program: object) -> OptimizationReport:
@@ -250,12 +254,13 @@ class OptimizationReport(HasCard):
             )
         if found.test is None:
             rows.append(("held out", ["no test set was given"]))
-        money = "unknown" if self.spent.money is None else f"{self.spent.money:.4f}"
         written = f" ({self.spent.writing_calls:,} for texts)" if self.spent.writing_calls else ""
         known = f" · {count(self.reused, 'answer')} reused" if self.reused else ""
-        rows.append(("cost", [f"{count(self.spent.calls, 'call')}{written} · $ {money}{known}"]))
+        rows.append(("cost", [f"{count(self.spent.calls, 'call')}{written} · {self.spent.money_text}{known}"]))
         refused = f", {len(self.refused)} texts refused" if self.refused else ""
         rows.append(("stopped", [f"{self.reason.value}, {count(len(self.trials), 'trial')}{refused}"]))
+        rows += [(label, lines) for label, lines in self._call_rows() if lines]
+        rows += segment_rows(self.segments)
         rows += [("warning", [each]) for each in self.warnings]
         table = [["trial", "score", "rows", "how", "fate"]]
         table += [
@@ -267,6 +272,14 @@ class OptimizationReport(HasCard):
             Card(slot, rows=[("change", str(diff).splitlines())], is_open=True) for slot, diff in self.diffs().items()
         ]
         return Card(self.optimizer, self.headline, rows, children=[*changes, Card("trials", table=table)])
+
+    def _call_rows(self) -> list[tuple[str, list[str]]]:
+        """Return the rows of tools and warnings, of the search and of the winner."""
+        found: list[tuple[str, list[str]]] = []
+        for whose, totals in (("", self.calls), (" of the winner", self.winner_calls)):
+            found.append((f"tools{whose}", tool_lines(sorted_tools(totals.tools))))
+            found.append((f"warnings{whose}", [warning_line(totals.warnings)] if totals.warnings else []))
+        return found
 
     def __repr__(self) -> str:
         return inline(f"OptimizationReport({self.optimizer}, {count(len(self.trials), 'trial')}, {self.headline})", 500)
@@ -290,21 +303,17 @@ class OptimizationReport(HasCard):
             "kept_student": self.kept_student,
             "resumed": self.resumed,
             "reused": self.reused,
+            "calls": self.calls.to_json(),
+            "winner_calls": self.winner_calls.to_json(),
+            "segments": [each.to_json() for each in self.segments],
         }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> OptimizationReport:
         """Decode the result of ``to_json``."""
-        values = dict(data)
-        for name in _CANDIDATES:
-            values[name] = Candidate.from_json(values[name])
-        values["estimate"], values["spent"] = Estimate.from_json(values["estimate"]), Spent.from_json(values["spent"])
-        values["reason"] = StopReason(values["reason"])
-        values["trials"] = tuple(map(SearchTrial.from_json, values["trials"]))
-        values["refused"] = tuple(map(RefusedText.from_json, values["refused"]))
-        values["costs"] = {digest: Spent.from_json(cost) for digest, cost in values["costs"].items()}
-        values["warnings"] = tuple(values["warnings"])
-        return cls(**values)
+        values = decode_fields(cls, data)
+        with decoding("OptimizationReport", data):
+            return cls(**{**values, "reason": StopReason(values["reason"])})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> OptimizationReport:
@@ -314,7 +323,7 @@ class OptimizationReport(HasCard):
             raise InputError(
                 f"{os.fspath(path)!r} has no finished search (reading a report). Compile again to resume it."
             )
-        return cls.from_json(cast("Mapping[str, Any]", ends[-1]["report"]))
+        return cls.from_json(cast("Mapping[str, Any]", ends[-1].get("report")))
 
     def __deepcopy__(self, memo: Any) -> OptimizationReport:
         return self  # frozen

@@ -128,7 +128,9 @@ class GEPA(Optimizer):
 
     def rule(self, task: Task, options: Mapping[str, Any]) -> Rule:
         """Return the rule."""
-        return Evolution(task, self.evolution_plan(len(task.train), len(task.val), len(task.signatures))).steps()
+        return Evolution(
+            task, type(self).evolution_plan(self, len(task.train), len(task.val), len(task.signatures))
+        ).steps()
 
     def evolution_plan(self, train: int, val: int, predictors: int) -> EvolutionPlan:
         """Return the plan of a search over so many rows and predictors. A subclass may change it."""
@@ -156,7 +158,7 @@ class GEPA(Optimizer):
         )
 
     def _most(self, task: Task) -> tuple[int, int]:
-        settings = self.evolution_plan(len(task.train), len(task.val), len(task.signatures))
+        settings = type(self).evolution_plan(self, len(task.train), len(task.val), len(task.signatures))
         over = 0 if self.limit_of_runs(task) is not None else 2 * LOOKS * BLOCK + (FINALISTS + 1) * len(task.val)
         return settings.runs + over, settings.turns * len(task.signatures)
 
@@ -164,7 +166,7 @@ class GEPA(Optimizer):
         """Return ``max_metric_calls``, or ``max_full_evals`` as runs."""
         if self.max_full_evals is None and self.max_metric_calls is None:
             return None
-        return self.evolution_plan(len(task.train), len(task.val), len(task.signatures)).runs
+        return type(self).evolution_plan(self, len(task.train), len(task.val), len(task.signatures)).runs
 
     def finish_program(self, program: Any, student: Module, report: OptimizationReport) -> None:
         """Add ``candidate_programs``, best first, and with ``track_stats`` ``detailed_results``, made when they are read."""

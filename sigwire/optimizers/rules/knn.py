@@ -61,7 +61,7 @@ class KNNFewShot(Bootstrapping):
         options: Mapping[str, Any] | None = None,
     ) -> Steps[M]:
         """Return the steps of ``compile``."""
-        self.check_options(student, options or {})
+        type(self).check_options(self, student, options or {})
         choosing = student.deepcopy()
         for predictor in choosing.predictors():
             predictor.nearest = NearestDemos(self.k, self.vectorizer)

@@ -8,6 +8,7 @@ how the data are decoded.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from reprlib import repr as short
 from typing import Any, NoReturn, Self, TypeAlias, cast
 
 from sigwire.core.json import JsonObject
@@ -163,14 +164,18 @@ class History(FieldType, HasCard):
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Decode the result of ``to_json``, or ``{"messages": [...]}``. Raises ``InputError`` for anything else."""
         if not (is_mapping(data) and is_items(turns := data.get("messages"))):
-            raise InputError(f'The JSON of a History is {{"messages": [...]}}, not {data!r:.80}.')
+            raise InputError(
+                f'This is no JSON of a History (decoding {short(data)}). Pass {{"messages": [...]}}, as to_json returns it.'
+            )
         kinds: Mapping[str, Any] = found if is_mapping(found := data.get("kinds")) else {}
         decoded: list[AnyTurn] = []
         for at, turn in enumerate(turns):
             try:
                 decoded.append(_decode(turn, kinds.get(str(at))))
-            except (AttributeError, KeyError, TypeError, ValueError) as error:
-                raise InputError(f"Turn {at} of a History's JSON cannot be decoded: {error!r:.200}") from error
+            except (AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
+                raise InputError(
+                    f"A turn of a History cannot be decoded: {error!s:.200} (decoding turn {at}). Pass what to_json returned."
+                ) from error
         return cls(decoded)
 
     @classmethod
@@ -181,7 +186,7 @@ class History(FieldType, HasCard):
             return cls.from_json(value) if "kinds" in value else cls(turns)
         if is_items(value):
             return cls(value)
-        raise InputError(f"A History is read from its JSON or from a list of turns, not {type(value).__name__}.")
+        raise InputError(f"{type(value).__name__} is no History (reading it). Pass its JSON, or a list of turns.")
 
     @classmethod
     def json_schema(cls) -> JsonObject:
@@ -224,7 +229,9 @@ def _turn(turn: object) -> AnyTurn:
                 "history.append(question=..., **prediction)."
             )
         return Turn(turn.__dict__)
-    raise InputError(f"A turn is a mapping of field names to values, or a Message, not {type(turn).__name__}.")
+    raise InputError(
+        f"{type(turn).__name__} is no turn (reading a History). A turn is a mapping of field names to values, or a Message."
+    )
 
 
 # Values of these classes, directly in a turn, are decoded to their class.

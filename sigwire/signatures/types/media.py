@@ -301,8 +301,8 @@ def _checked_url(text: str) -> str:
     if _REMOTE.match(text):
         return text
     raise InputError(
-        f"Unrecognized image {shorten(text)!r}, not a URL and not a data URI. A local file is read by Image.from_path(...); "
-        "base64 text is given as Image(data=..., media_type=...)."
+        f"Unrecognized image {shorten(text)!r}, not a URL and not a data URI (reading an Image). A local file is "
+        "read by Image.from_path(...); base64 text is given as Image(data=..., media_type=...)."
     )
 
 

@@ -16,7 +16,7 @@ __all__ = ["PING", "events"]
 
 PING: Mapping[str, Any] = {"type": "ping"}
 
-_LATER = ("stop_reason", "stop_sequence", "stop_details")  # fields that are known at the end only
+_ADDED = ("stop_reason", "stop_sequence", "stop_details")  # fields that are known at the end only
 
 
 def events(body: JsonObject, cut: Cutter) -> Iterator[JsonObject]:
@@ -25,12 +25,12 @@ def events(body: JsonObject, cut: Cutter) -> Iterator[JsonObject]:
     usage: Any = body["usage"]
     sofar: JsonObject = {**usage, "output_tokens": 1}
     del sofar["output_tokens_details"]
-    started: JsonObject = {**body, "content": [], **dict.fromkeys(_LATER), "usage": sofar}
+    started: JsonObject = {**body, "content": [], **dict.fromkeys(_ADDED), "usage": sofar}
     yield {"type": "message_start", "message": started}
     for index, block in enumerate(content):
         yield from _block(index, block, cut)
     counts: JsonObject = {name: count for name, count in usage.items() if name != "service_tier"}
-    yield {"type": "message_delta", "delta": {name: body[name] for name in _LATER}, "usage": counts}
+    yield {"type": "message_delta", "delta": {name: body[name] for name in _ADDED}, "usage": counts}
     yield {"type": "message_stop"}
 
 

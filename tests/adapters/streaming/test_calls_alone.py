@@ -13,6 +13,7 @@ from sigwire.adapters.xml import XMLAdapter
 from sigwire.core.events import ToolCallDelta, ToolCallEnd, ToolCallStart
 from tests.adapters.streaming.emitting import cut_at, cuts
 from tests.adapters.streaming.test_streaming import MARKS, PING, WithTools, check, plan_of
+from tests.grids import grid
 
 ADAPTERS: list[Adapter] = [ChatAdapter(calls_alone=True), JSONAdapter(calls_alone=True), XMLAdapter(calls_alone=True)]
 each_adapter = pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda adapter: type(adapter).__name__)
@@ -53,8 +54,7 @@ def test_message_with_only_a_call_is_the_call_at_every_cut(adapter: Adapter, cal
             assert not streamed.free
 
 
-@each_adapter
-@pytest.mark.parametrize("surroundings", WITH_TEXT)
+@grid("surroundings, adapter", WITH_TEXT, ADAPTERS)
 def test_message_with_other_text_has_no_call_at_any_cut(adapter: Adapter, surroundings: str) -> None:
     for call in CALLS[:2]:
         text = surroundings.format(call)

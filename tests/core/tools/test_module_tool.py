@@ -152,6 +152,22 @@ def test_forward_of_a_class_goes_before_its_signature() -> None:
     assert (tool.name, tool.description, list(tool.parameters["properties"])) == ("shout", "Shout.", ["words"])  # type: ignore[arg-type]
 
 
+def test_subclass_may_say_what_describes_it() -> None:
+    class Wrapped(Module):
+        def __init__(self, inner: Module) -> None:
+            self.inner, self.other = inner, Predict("x -> y")
+
+        def forward(self, **inputs: Any) -> Any:
+            return self.inner(**inputs)
+
+        def tool_source(self) -> object:
+            return self.inner.tool_source()
+
+    tool = Tool(Wrapped(Predict("question -> answer", lm=FakeLM([{"answer": "42"}]))))
+    assert (tool.name, tool(question="x").answer) == ("wrapped", "42")
+    assert list(tool.parameters["properties"]) == ["question"]  # type: ignore[arg-type]
+
+
 def test_partial_binds_inputs_of_a_module() -> None:
     module, expert = Predict(LabelText), HTTPExpert()
     for handler, left in (

@@ -335,7 +335,7 @@ async def test_call_past_the_deadline_sends_nothing(driver: str) -> None:
 
 @pytest.mark.parametrize(
     "driver",
-    [pytest.param(each, marks=[pytest.mark.long] if number % 3 else []) for number, each in enumerate(EVERY_DRIVER)],
+    [pytest.param(each, marks=[pytest.mark.long] if number else []) for number, each in enumerate(EVERY_DRIVER)],
 )
 async def test_row_15_dead_provider_gets_few_retries(driver: str) -> None:
     with FakeProvider(lambda request: BUSY) as provider:

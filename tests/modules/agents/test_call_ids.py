@@ -22,6 +22,7 @@ from sigwire.modules.agents.react import ReAct
 from sigwire.modules.agents.run import AgentRun
 from sigwire.modules.predict import Predict
 from sigwire.testing import FakeProvider
+from tests.grids import grid
 
 NATIVE = Capabilities(native_tools=True, parallel_tool_calls=True, tool_choice=True)
 
@@ -120,9 +121,7 @@ async def run(how: str, agent: ReAct[..., Any]) -> tuple[list[Any], AgentRun]:
     return events, AgentRun.of(events[-1].value)
 
 
-@pytest.mark.parametrize("call_id", ["", "call_0"], ids=["no ids", "call_0"])
-@pytest.mark.parametrize("how", ["call", "acall", "stream", "astream"])
-@pytest.mark.parametrize("name", MODELS)
+@grid("name, how, call_id", MODELS, ["call", "acall", "stream", "astream"], ["", "call_0"])
 async def test_each_call_has_one_id_everywhere_when_the_model_repeats_ids(name: str, how: str, call_id: str) -> None:
     with MODELS[name](call_id) as lm:
         agent = ReAct("question -> answer", tools=[add])

@@ -111,7 +111,7 @@ def test_then_holds_for_direct_calls(guard: Any) -> None:
         assert tool(account=5) == asyncio.run(tool.acall(account=5)) == "5.00 EUR"
 
 
-def test_then_leaves_the_tool_and_its_texts_as_they_are() -> None:
+def test_then_keeps_the_tool_and_its_texts() -> None:
     tool = module_balance()
     guarded = tool.then(euros)
     assert guarded.handler is tool.handler
@@ -234,7 +234,7 @@ def refund(order: int, user: Injected[User]) -> str:
 
     Args:
         order: its number
-        user: who asks
+        user: the customer
     """
     return f"{order} for {user.name}"
 
@@ -322,6 +322,22 @@ def test_missing_or_wrong_value_raises_before_the_first_request(kind: Any, mode:
     assert agent.predictors()[0].lm.requests == []
 
 
+@pytest.mark.parametrize("kind", TAKING)
+def test_every_kind_of_tool_is_checked_before_the_first_request(kind: str) -> None:
+    agent = outer([TAKING[kind]()], "refund", {"order": 7})
+    with pytest.raises(ConfigurationError, match="injected 'user'"):
+        agent(q="x")
+    assert agent.react.lm.requests == []
+
+
+def test_module_is_called_when_a_hint_of_forward_cannot_be_resolved() -> None:
+    class Odd(Module):
+        def forward(self, question: unknown.Type) -> str:  # type: ignore[name-defined]  # noqa: F821
+            return str(question)
+
+    assert Odd()(question="x") == "x"
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_inner_agent_is_checked_before_its_own_first_request(mode: str) -> None:
     inner = with_lm(ReAct("question -> answer", tools=[refund]), DONE)
@@ -358,7 +374,7 @@ def optional(order: int, user: Injected[User] | None = None, more: Injected[int 
 
 def test_default_makes_an_injected_parameter_optional() -> None:
     tool = Tool(optional)
-    assert list(tool.parameters["properties"]) == ["order"]
+    assert list(tool.parameters["properties"]) == ["order"]  # type: ignore[arg-type]
     assert tool(order=1) == "1 None 3"
     with context(injected={**ADA, "more": "x"}):
         assert tool(order=1) == "1 User(ada) x"
@@ -386,7 +402,7 @@ def test_injected_value_is_checked_by_its_type_and_passed_unchanged(kind: Any, g
     def take(value: Any) -> Any:
         return value
 
-    take.__annotations__["value"] = Injected[kind]
+    take.__annotations__["value"] = Injected[kind]  # type: ignore[misc]
     with context(injected={"value": good}):
         assert Tool(take)() is good
     if bad is not ...:

@@ -38,6 +38,7 @@ from sigwire.interpreters.subprocess_interpreter import SubprocessInterpreter
 from sigwire.journal import errors as of_runs
 from sigwire.modules.agents.toolbox import Toolbox
 from sigwire.modules.code.rlm import RLM
+from tests.grids import grid
 from tests.modules.agents.test_react import player, say, submit
 from tests.modules.code.driving import MODES, called
 
@@ -123,8 +124,7 @@ def test_every_class_of_error_has_a_row() -> None:
     assert {name: cls.whose for name, cls in CLASSES.items()} == SIDE
 
 
-@pytest.mark.parametrize("kind", AGENTS)
-@pytest.mark.parametrize("name", sorted(SIDE))
+@grid("name, kind", sorted(SIDE), AGENTS)
 def test_class_of_error_decides_whether_the_run_ends(name: str, kind: str) -> None:
     error = made(name)
     assert ends_run(error) == (SIDE[name] in ENDING)
@@ -214,9 +214,7 @@ SETTINGS: list[tuple[Any, Exception, str | None]] = [
 ]
 
 
-@pytest.mark.parametrize("is_of_tool", [False, True])
-@pytest.mark.parametrize("kind", AGENTS)
-@pytest.mark.parametrize("case", range(len(SETTINGS)))
+@grid("case, is_of_tool, kind", range(len(SETTINGS)), [False, True], AGENTS)
 def test_setting_decides_of_agent_and_of_tool(case: int, kind: str, is_of_tool: bool) -> None:
     setting, error, text = SETTINGS[case]
     if is_of_tool:  # the tool's setting counts, whatever the agent's is

@@ -390,7 +390,7 @@ def test_extracted_outputs_end_the_history() -> None:
 
 def test_history_of_an_error_continues_in_the_next_run() -> None:
     program, _, _ = reader(turn("print(1)"), turn("submit(cause='x', lines=1)"), max_iters=1, extract=False)
-    with pytest.raises(AgentStopped, match="history=error.history") as raised:
+    with pytest.raises(AgentStopped, match=r"history=error\.history") as raised:
         program(log="log")
     assert program(log="log", history=raised.value.history).cause == "x"
     with pytest.raises(InputError):

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from sigwire.core.parts import OpaquePart, TextPart, ThinkingPart
 from sigwire.core.response import Choice, Response, Usage
 from sigwire.core.tools.calls import ToolCall
 from sigwire.testing import Events, FakeProvider, Fault, Gate, Streamed
 from tests.packages import Package
+from tests.strategies import at_most
 from tests.testing.breaking import breaks_off
 from tests.testing.cutting import cut_anywhere
 
@@ -76,7 +77,7 @@ def _shown(event: Any) -> str:
 LONG = Response((Choice("Let me  see…\n", CALLS, "Two  sums"),), Usage(10, 7, 4, 1, 2))
 
 
-@settings(max_examples=20, deadline=None)
+@at_most(20)
 @given(how=cut_anywhere(LONG))
 @pytest.mark.long
 def test_official_package_assembles_the_same_answer_for_any_cut(anthropic_package: Any, how: Streamed) -> None:

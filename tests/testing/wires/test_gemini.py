@@ -29,7 +29,9 @@ MANUAL = {"automatic_function_calling": {"disable": True}}
 
 @pytest.fixture
 def client(provider: FakeProvider) -> Iterator[Any]:
-    client = genai.Client(api_key="secret", http_options={"base_url": provider.url("gemini")})
+    none = {"verify": False}  # no authorities are loaded
+    options = {"base_url": provider.url("gemini"), "client_args": none, "async_client_args": none}
+    client = genai.Client(api_key="secret", http_options=options)
     yield client
     client.close()
 

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sigwire.core.response import Choice, Response, Usage
 from sigwire.core.tools.calls import ToolCall
 from sigwire.testing import FakeProvider, Fault, Gate, Streamed
+from tests.strategies import at_most
 from tests.testing.breaking import breaks_off
 
 with warnings.catch_warnings():
@@ -55,7 +56,7 @@ def test_chunks_are_in_the_order_of_gemini(provider: FakeProvider, package: Any)
     assert (usage.prompt_token_count, usage.candidates_token_count, usage.thoughts_token_count) == (7, 3, 2)
 
 
-@settings(max_examples=20, deadline=None)
+@at_most(20)
 @given(seed=st.integers(), packets=st.integers(1, 300), newline=st.sampled_from([None, "\n", "\r\n"]))
 def test_texts_are_the_same_for_any_cut(package: Any, seed: int, packets: int, newline: Any) -> None:
     answer = Choice("Let me  see…\n", reasoning="Two  sums")

@@ -24,7 +24,7 @@ USER = {"role": "user", "content": "Hi"}
 
 @pytest.fixture
 def client(provider: FakeProvider) -> Iterator[Any]:
-    client = ollama.Client(host=provider.url("ollama"))
+    client = ollama.Client(host=provider.url("ollama"), verify=False)  # no authorities are loaded
     yield client
     client._client.close()
 

@@ -6,12 +6,13 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from sigwire.core.response import Choice, Response, Usage
 from sigwire.core.tools.calls import ToolCall
 from sigwire.testing import Events, FakeProvider, Fault, Gate, Streamed
 from tests.packages import Package
+from tests.strategies import at_most
 from tests.testing.breaking import breaks_off
 from tests.testing.cutting import cut_anywhere
 
@@ -70,7 +71,7 @@ def test_chunks_are_in_the_order_of_openai(provider: FakeProvider, client: Any) 
 LONG = Response((Choice("Let me  see…\n", CALLS),), Usage(7, 3, 2, None, 1))
 
 
-@settings(max_examples=20, deadline=None)
+@at_most(20)
 @given(how=cut_anywhere(LONG))
 def test_official_package_assembles_the_same_answer_for_any_cut(openai_package: Any, how: Streamed) -> None:
     with FakeProvider([how]) as provider:

@@ -18,6 +18,8 @@ from sigwire.lm.codecs.shared.usage import read_usage
 
 __all__ = ["EmbeddingProfile", "encoded", "response_of", "texts_of"]
 
+_USAGE = {"input_tokens": "input_tokens"}
+
 
 @dataclass(frozen=True, kw_only=True)
 class EmbeddingProfile(WireProfile):
@@ -65,7 +67,7 @@ def response_of(
             provider=target.provider,
             status=200,
         )
-    model, usage = body.get("model"), read_usage({"input_tokens": tokens}, {"input_tokens": "input_tokens"})
+    model, usage = body.get("model"), read_usage({"input_tokens": tokens}, _USAGE)
     choices = tuple(Choice(raw=_floats(each)) for each in vectors)
     return Response(choices, usage.usage, model if isinstance(model, str) else target.model, warnings=usage.warnings)
 

@@ -21,7 +21,8 @@ class ThinkTags:
 
     def __init__(self) -> None:
         self._state: Literal["start", "thinking", "after", "text"] = "start"
-        self._lookahead = ""
+        self._lookahead = ""  # at most a part of a tag
+        self._blank: list[str] = []  # white space before the first other character
 
     @property
     def is_done(self) -> bool:
@@ -45,20 +46,23 @@ class ThinkTags:
 
     def close(self) -> Iterator[tuple[_Kind, str]]:
         """Yield the lookahead, which became no tag."""
-        if self._lookahead:
-            yield "thinking" if self._state == "thinking" else "text", self._lookahead
-        self._lookahead = ""
+        if rest := "".join([*self._blank, self._lookahead]):
+            yield "thinking" if self._state == "thinking" else "text", rest
+        self._blank, self._lookahead = [], ""
 
     def _read_start(self, text: str) -> str:
         start = text.lstrip()
+        if size := len(text) - len(start):
+            self._blank.append(text[:size])
         if start.startswith(_OPEN):
-            self._state = "thinking"
+            self._state, self._blank = "thinking", []
             return start[len(_OPEN) :]
         if _OPEN.startswith(start):
-            self._lookahead = text
+            self._lookahead = start
             return ""
         self._state = "text"
-        return text
+        whole, self._blank = "".join([*self._blank, start]), []
+        return whole
 
     def _read_thinking(self, text: str) -> tuple[str, str]:
         thinking, tag, rest = text.partition(_CLOSE)

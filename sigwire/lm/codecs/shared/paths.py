@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 
 from sigwire.errors import ConfigurationError
@@ -11,6 +12,7 @@ __all__ = ["model_in_path", "value_in_query"]
 _UNSAFE = re.compile(r"[^\w.~/:@!$&'()*+,;=-]", re.ASCII)
 
 
+@functools.lru_cache(maxsize=256)  # each request has the name of its model
 def model_in_path(model: str) -> str:
     """Return the name of a model as part of a path. Slashes stay: some names have collections.
 

@@ -7,7 +7,6 @@ charges such a reply its reservation (``IMPOSSIBLE``).
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 from typing import Any, NamedTuple, TypeAlias
 
@@ -73,16 +72,21 @@ _UNKNOWN = Usage()
 _Row: TypeAlias = tuple[str, bool, tuple[tuple[str, str, str], ...]]
 
 
+_KNOWN: dict[int, tuple[UsageTable, tuple[_Row, ...]]] = {}  # by the id of the table, which is kept
+_MOST_TABLES = 64  # each wire has one
+
+
 def _rows(table: UsageTable) -> tuple[_Row, ...]:
-    return _cached_rows(tuple(table.items()))
-
-
-@functools.cache
-def _cached_rows(items: tuple[tuple[str, str | tuple[str, ...] | SumOf], ...]) -> tuple[_Row, ...]:
-    return tuple(
-        (name, isinstance(paths, SumOf), tuple(map(_split, (paths,) if isinstance(paths, str) else paths)))
-        for name, paths in items
-    )
+    known = _KNOWN.get(id(table))
+    if known is None:
+        rows = tuple(
+            (name, isinstance(paths, SumOf), tuple(map(_split, (paths,) if isinstance(paths, str) else paths)))
+            for name, paths in table.items()
+        )
+        known = table, rows
+        if len(_KNOWN) < _MOST_TABLES:
+            _KNOWN[id(table)] = known
+    return known[1]
 
 
 def _split(path: str) -> tuple[str, str, str]:

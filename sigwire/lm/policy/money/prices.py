@@ -6,7 +6,6 @@ The first source that has a price counts: what the provider sent, ``LM(price=)``
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import cast
 
+from sigwire.core.json import loads
 from sigwire.core.response import Usage
 from sigwire.errors import ConfigurationError
 from sigwire.keywords import ChecksKeywords
@@ -140,7 +140,9 @@ class Prices:
         return next(((price, source) for pattern, price, source in rows if fnmatchcase(name, pattern)), None)
 
     def _rows_of_file(self) -> tuple[tuple[str, Price], ...]:
-        path = os.environ.get("SIGWIRE_PRICES", "")
+        path = (
+            os.environ.get("SIGWIRE_PRICES", "") if "SIGWIRE_PRICES" in os.environ else ""
+        )  # a missing one takes long
         if path != self._file[0]:
             self._file = (path, tuple(_read_rows(path)) if path else ())
             self._costs = {}
@@ -149,7 +151,7 @@ class Prices:
 
 def _read_rows(path: str) -> list[tuple[str, Price]]:
     try:
-        data: object = json.loads(Path(path).read_text(encoding="utf-8"))
+        data: object = loads(Path(path).read_bytes())
         if not isinstance(data, Mapping):
             raise TypeError("it is no JSON object")
         rows = cast("Mapping[str, Mapping[str, float]]", data)

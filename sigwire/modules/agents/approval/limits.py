@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from dataclasses import dataclass, field
+from reprlib import repr as short
+from typing import Any, Literal, TypeAlias, cast, get_args
 
-from sigwire.core.json import JsonObject
+from sigwire.core.json import JsonObject, decode_fields
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.core.tools.tool import Approve, Tool
 from sigwire.errors import ConfigurationError
 from sigwire.journal.packing import digest_of
+from sigwire.keywords import check_whole
 from sigwire.modules.agents.tool_run import ToolRun
 
 __all__ = ["CallCounts", "CallRules", "LimitReason"]
@@ -31,11 +33,22 @@ class CallRules:
     def checked(self, where: str) -> CallRules:
         """Return the rules. Raises ``ConfigurationError`` for a value that is no rule."""
         if not (self.approve is None or callable(self.approve) or isinstance(self.approve, bool)):  # pyright: ignore[reportUnnecessaryIsInstance]  # a text, by mistake
-            raise ConfigurationError(f"approve is True, False or a function, not {self.approve!r:.80} ({where}).")
+            raise ConfigurationError(
+                f"approve is True, False or a function, not {short(self.approve)} ({where}). Pass one of these."
+            )
         for name, limit in {"max_calls": self.max_calls, "max_repeats": self.max_repeats}.items():
-            if limit is not None and (type(limit) is not int or limit < 1):
-                raise ConfigurationError(f"{name} is a number of calls, 1 or more, not {limit!r:.80} ({where}).")
+            check_whole(name, limit, where, of="calls", least=1, optional=True)
         return self
+
+
+@dataclass(frozen=True)
+class _Saved:
+    """The JSON of ``CallCounts``."""
+
+    used: Mapping[str, int] = field(default_factory=dict[str, int])
+    repeats: tuple[Any, ...] = ()
+    refusals: int = 0
+    end: tuple[str, ...] | None = None
 
 
 class CallCounts:
@@ -43,11 +56,17 @@ class CallCounts:
 
     def __init__(self, data: Mapping[str, Any] | None = None) -> None:
         data = data or {}
-        self._used: Counter[str] = Counter(data.get("used", {}))
-        self._repeats: dict[str, tuple[str, int]] = {key: (last, n) for key, last, n in data.get("repeats", ())}
+        saved = _Saved(**decode_fields(_Saved, data))
+        self._used: Counter[str] = Counter(saved.used)
+        self._repeats: dict[str, tuple[str, int]] = {str(key): (str(last), int(n)) for key, last, n in saved.repeats}
         self._repeated = ""
-        self._refusals = int(data.get("refusals", 0))
-        self.end: tuple[LimitReason, str] | None = tuple(data["end"]) if data.get("end") else None
+        self._refusals = saved.refusals
+        self.end: tuple[LimitReason, str] | None = None
+        if saved.end:
+            reason, why = saved.end
+            if reason not in (known := get_args(LimitReason)):
+                raise ValueError(f"a run ends for one of {', '.join(known)}, not {reason!r:.80}")
+            self.end = cast(LimitReason, reason), why
 
     def to_json(self) -> JsonObject:
         """Return the counts as JSON."""

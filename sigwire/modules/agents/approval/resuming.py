@@ -121,7 +121,7 @@ class Resumption:
             run.gate.inner[id] = partial(_Inside, Resumption(data["inner"][id], decisions))
         if self._claim is not None and not (yield from called_steps(self._claim, [data["id"]], {})):
             raise StateError("The state is claimed: its run was resumed before (resuming). Use the result of that run.")
-        return run, int(data["max_iters"])
+        return run, data["max_iters"]
 
     @contextmanager
     def active(self) -> Generator[None]:

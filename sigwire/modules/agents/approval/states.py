@@ -137,7 +137,10 @@ def signed(state: JsonObject, secret: bytes | None) -> JsonObject:
 
 def _is_signed(state: Mapping[Any, object], secret: bytes) -> bool:
     given = str(state.get("mac", "")).encode("utf-8", "surrogatepass")
-    return all(isinstance(name, str) for name in state) and hmac.compare_digest(given, _mac(state, secret).encode())
+    try:
+        return all(isinstance(name, str) for name in state) and hmac.compare_digest(given, _mac(state, secret).encode())
+    except (TypeError, ValueError, RecursionError):  # a value that no state has
+        return False
 
 
 def _mac(state: Mapping[str, object], secret: bytes) -> str:
@@ -160,6 +163,12 @@ def check_state(agent: StateOwner, state: object, secret: bytes | None) -> Mappi
         raise _unfit(f"its state lacks {', '.join(lacking)}", "Pass error.state unchanged")
     if state["signature"] != signature_digest(agent):
         raise _unfit("the signature of the agent is another", "Use the agent that was suspended")
+    for name in ("tools", "inner", "verdicts", "large", "limits"):
+        if not is_mapping(state[name]):
+            raise _unfit(f"its {name} are no object", "Pass error.state unchanged")
+    for name in ("turn", "max_iters"):
+        if type(state[name]) is not int or not 0 <= state[name] <= 1_000_000:
+            raise _unfit(f"its {name} is no number of turns", "Pass error.state unchanged")
     _check_tools(agent, state["tools"])
     _check_pending(state)
     return state
@@ -258,7 +267,7 @@ def load_run(agent: StateOwner, data: Mapping[str, Any]) -> RunState:
         state.open_calls = tuple(ToolCall.from_json(call) for call in data["calls"])
         state.tool_runs = [ToolRun.from_json(done) for done in data["results"]]
         state.large.restore(data["large"])
-        state.turn, state.place, state.is_resumed = int(data["turn"]), str(data.get("place", "")), True
+        state.turn, state.place, state.is_resumed = data["turn"], str(data.get("place", "")), True
         state.gate.verdicts = {id: CallVerdict.from_json(each) for id, each in data["verdicts"].items()}
         state.gate.kept = {done.call.id: done for done in state.tool_runs}
     except (ValueError, TypeError, LookupError, AttributeError) as error:

@@ -103,6 +103,8 @@ class LargeResults:
 
     def restore(self, texts: Mapping[str, str]) -> None:
         """Keep the texts of a run that is resumed."""
+        if not all(isinstance(text, str) for text in texts.values()):
+            raise TypeError("a large result is a text")
         self.texts.update(texts)
         if self.texts:
             self._offer()

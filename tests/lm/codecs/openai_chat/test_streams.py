@@ -30,6 +30,7 @@ from sigwire.lm.codecs.openai_chat.profiles import (
     VLLM,
     ChatProfile,
 )
+from sigwire.lm.codecs.openai_chat.think_tags import ThinkTags
 from sigwire.lm.codecs.shared.framing import make_frame_decoder
 from sigwire.lm.codecs.shared.interface import StreamingCodec, Target
 from tests.lm.codecs.streaming import ASKED, cuts, decoded_events, hostile, only_our_errors, sent_to, streamed
@@ -773,3 +774,14 @@ def test_any_events_give_a_response_or_an_lm_error(events: list[Any]) -> None:
     only_our_errors(CODEC, TARGET, events)
     deltas: list[Any] = [{"choices": [{"delta": event}]} for event in events]
     only_our_errors(CODEC, at(VLLM), [*deltas, finish_chunk()])
+
+
+@pytest.mark.parametrize(
+    ("end", "deltas"), [("<think>a</think>b", [("thinking", "a"), ("text", "b")]), ("b", None), ("", None)]
+)
+def test_white_space_before_an_answer_is_not_read_again_with_each_delta(end: str, deltas: Any) -> None:
+    reader, blank = ThinkTags(), " \n" * 500
+    for character in blank:
+        assert [*reader.feed(character)] == []
+        assert len(reader._lookahead) < len("<think>")
+    assert [*reader.feed(end), *reader.close()] == (deltas or [("text", blank + end)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import gc
 import pickle
 import threading
 from collections.abc import Callable, Iterator
@@ -458,13 +459,18 @@ def test_request_without_an_answer_costs_its_input_and_is_marked() -> None:
     assert attempt.cost == pytest.approx(budget.spent.money)
 
 
-def test_closed_stream_costs_what_was_emitted() -> None:
+@pytest.mark.parametrize("is_dropped", [False, True])
+def test_stream_that_is_closed_or_collected_costs_what_was_emitted(is_dropped: bool) -> None:
     text = "word " * 400
     with FakeProvider([text]) as provider, Budget(tokens=20_000) as budget:
         stream = lm_of(provider, max_tokens=5_000).stream(ASK)
         for _ in range(20):
             next(stream)
-        stream.close()
+        if is_dropped:
+            del stream
+            gc.collect()
+        else:
+            stream.close()
         assert budget.reserved.calls == 0
     assert budget.spent.estimated == 1
     assert budget.spent.tokens
