@@ -176,10 +176,12 @@ class Record(HasLine):
         if meta.lm_usage is not None:
             return meta.lm_usage
         attempts: Sequence[Attempt | Response] = meta.attempts if meta.report is None else meta.report.attempts
-        if not attempts and (meta.response is None or meta.response.cache == "hit"):
-            return {}
+        if not attempts:
+            if meta.response is None or meta.response.cache == "hit":
+                return {}
+            attempts = (meta.response,)
         totals: dict[str, Usage] = {}
-        for attempt in attempts or (meta.response,):
+        for attempt in attempts:
             model = attempt.model or ""
             totals[model] = totals[model] + attempt.usage if model in totals else attempt.usage
         return {model: usage.counts() for model, usage in totals.items()}
@@ -233,10 +235,8 @@ class Meta:
         """Return a copy with a report. (``replace`` is slow.)"""
         if type(self) is not Meta:
             return replace(self, report=report)
-        return type(self)(
-            self.signature, self.response, self.choice, self.repairs, self.mode, self.attempts, self.completions,
-            self.lm_usage, report, self.made_by, self.seconds,
-        )  # fmt: skip
+        known = self.signature, self.response, self.choice, self.repairs, self.mode, self.attempts, self.completions
+        return type(self)(*known, self.lm_usage, report, self.made_by, self.seconds)
 
 
 _NO_META = Meta()

@@ -18,7 +18,7 @@ from sigwire.errors import AdapterParseError, BudgetSpent, EmptyResponse, LMErro
 from sigwire.modules.ask import Ask, resolve_lm
 from sigwire.modules.program_stream import EventReader, submit_listener_of
 from sigwire.observe.callbacks import watched_value
-from sigwire.observe.reports import Leaf, failed_attempts
+from sigwire.observe.reports import Leaf, failed_attempts, leaf_of
 from sigwire.observe.usage import record_warnings
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ class CallContext:
     overlay: ToolOverlay | None = None
     started: float = field(default_factory=perf_counter)
     attempts: list[Attempt] = field(default_factory=list)  # pyright: ignore[reportUnknownVariableType]  # list["Attempt"]() is slow
+    leaf: Leaf | None = None
     _field_reader: FieldReader | None = None
 
     def reader(self, path: str, turn: int | None) -> EventReader:
@@ -69,12 +70,21 @@ class CallContext:
             attempts = tuple(replace(each, purpose=purpose) if each.purpose == "ask" else each for each in attempts)
         self.attempts.extend(attempts)
 
-    def fail(self, error: BaseException, leaf: Leaf | None) -> None:
+    def begin(self) -> None:
+        """Take the place of the call in the report of the call around it, if there is one."""
+        self.leaf = leaf_of(self.module)
+
+    def end(self, prediction: Prediction) -> None:
+        """Report the call."""
+        if self.leaf is not None:
+            self.leaf.end(meta_of(prediction))
+
+    def fail(self, error: BaseException) -> None:
         """Add the exchanges of the question that an error ended, and report them. The error gets those of all questions."""
         before = tuple(self.attempts)
         made = before if isinstance(error, ModelError) else (*before, *failed_attempts(error, self.lm.model))
-        if leaf is not None:
-            leaf.fail(error, made)
+        if self.leaf is not None:
+            self.leaf.fail(error, made)
         if isinstance(error, LMError | BudgetSpent):
             error.attempts = made
 

@@ -23,7 +23,7 @@ from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, InputError, StateError
 from sigwire.keywords import check_whole
 from sigwire.lm.secrets import wrap_secrets
-from sigwire.modules.answer import CallContext, answer_steps, meta_of
+from sigwire.modules.answer import CallContext, answer_steps
 from sigwire.modules.ask import check_config, resolve_lm
 from sigwire.modules.inputs import InputReader, UsedCallIds
 from sigwire.modules.module import ReadsInputs, StepsModule
@@ -31,7 +31,6 @@ from sigwire.modules.nearest import NearestDemos
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream
 from sigwire.modules.tree import CopyMemo, Predictor, plain_records, prepare_one
 from sigwire.observe.callbacks import watched_value
-from sigwire.observe.reports import leaf_of
 from sigwire.settings import Settings, current
 from sigwire.signatures.parser import caller_scope
 from sigwire.signatures.signature import Signature, SignatureClass, SignatureLike, SignatureMeta, ensure_signature
@@ -207,19 +206,18 @@ class Predict(ReadingCalls[P, S], Predictor):
         )
         tools = overlay.tools if overlay else plan.tools_of(inputs) if reader.tools_name is not None else ()
         used_ids = UsedCallIds(inputs.get(reader.history_name)) if reader.history_name is not None else ()
-        leaf = leaf_of(self)
         call = CallContext(self, lm, plan, tools, used_ids, overlay)
+        call.begin()
         try:
             prediction = yield from answer_steps(call, request, reasks)
         except BaseException as error:
-            call.fail(error, leaf)
+            call.fail(error)
             if not isinstance(error, Exception):
                 raise
             model, request_id = getattr(error, "model", None) or lm.model, getattr(error, "request_id", None)
             self._locate(error, is_innermost=True, model=model, request_id=request_id)
             raise
-        if leaf is not None:
-            leaf.end(meta_of(prediction))
+        call.end(prediction)
         if values.trace is not None:
             _append_trace(values, (self, inputs, prediction))
         return prediction

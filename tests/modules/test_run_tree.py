@@ -807,7 +807,7 @@ def test_tree_holds_little_memory() -> None:
             self.ask = Provider().predict({"a": "x"})
 
         def forward(self, q: str) -> Any:
-            for _ in range(300):
+            for _ in range(40):
                 self.ask(q=q)
             return Prediction(a="x")
 
