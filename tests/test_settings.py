@@ -99,7 +99,8 @@ UNKNOWN = [
 @pytest.mark.parametrize("use", UNKNOWN)
 def test_unknown_key_raises_with_the_known_keys(use: Any) -> None:
     with pytest.raises(
-        (ConfigurationError, AttributeError, KeyError), match=r"'temperature'.*adapter, budget, callbacks, fresh, injected, lm"
+        (ConfigurationError, AttributeError, KeyError),
+        match=r"'temperature'.*adapter, budget, callbacks, fresh, injected, lm",
     ):
         use()
 

@@ -80,7 +80,7 @@ class CallReport(Value, HasCard):
         >>> [each.path for each in report]
         ['self', 'first']
         """
-        stack = [self]
+        stack: list[CallReport] = [self]
         while stack:
             report = stack.pop()
             yield report
@@ -145,7 +145,7 @@ def _of_error(error: BaseException) -> CallReport:
         return replace(known, response=response)
     where = error.where if isinstance(error, SigwireError) else None
     return CallReport(
-        name="" if where is None or where.module is None else where.module.partition(" ")[0],
+        name="" if where is None else where.module.partition(" ")[0],
         path="self" if where is None else where.path or "self",
         error=type(error).__name__,
         own=tuple(getattr(error, "attempts", ())),

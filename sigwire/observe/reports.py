@@ -91,7 +91,8 @@ class CallNode(Collector):
     def __init__(self, kind: Literal["module", "tool"], name: str, module: object = None) -> None:
         self.owner, self.further, self.entries = self, None, list[Any]()
         self._around = around = collector.get()
-        self.kind, self.name, self.module = kind, name, module
+        self.kind: Literal["module", "tool"] = kind
+        self.name, self.module = name, module
         self._path = _path_of(None if around is None else around.owner, module, name) if kind == "module" else ""
         self._turn = running.get().turn
         self._call: str = getattr(ACTIVE_TOOL_CALL.get(), "within", "")
@@ -169,7 +170,7 @@ def reports_of(entries: Sequence[Any]) -> tuple[CallReport, ...]:
     """Return the reports of entries, of calls that run until now."""
     found: list[CallReport] = []
     for entry in tuple(entries):  # a thread may add one
-        kind = type(entry)
+        kind: Any = type(entry)
         if kind is Leaf or kind is CallNode:
             report = entry.report
             if report is None and kind is CallNode and entry.entries is not None:

@@ -24,7 +24,9 @@ UNFIT = [
 
 @pytest.mark.parametrize(("name", "hint"), HINTS)
 def test_a_setting_of_dspy_alone_is_refused_with_a_hint(name: str, hint: str) -> None:
-    with pytest.raises(ConfigurationError, match=rf"'{name}'\. .*{hint}.*adapter, budget, callbacks, fresh, injected, lm"):
+    with pytest.raises(
+        ConfigurationError, match=rf"'{name}'\. .*{hint}.*adapter, budget, callbacks, fresh, injected, lm"
+    ):
         dspy.configure(**{name: True})
     with pytest.raises(ConfigurationError, match=f"'{name}'" if name != "send_stream" else "'temperature'"):
         dspy.context(**({name: True} if name != "send_stream" else {"temperature": 1})).__enter__()

@@ -13,7 +13,7 @@ import tracemalloc
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -116,6 +116,10 @@ class Provider:
         return sum(len(model.requests) for model in self.models)
 
 
+def is_down(request: Request) -> LMServerError:
+    return LMServerError("down")
+
+
 class Calls(Module):
     """A user's program: calls its parts in the given way, and returns a result of the given form."""
 
@@ -193,7 +197,7 @@ def built(provider: Provider, shape: Any) -> Any:
             program.signature = program.signature.append("n", sigwire.OutputField(), int)
             return program
         case "down":
-            return provider.predict(lambda request: LMServerError("down"))
+            return provider.predict(is_down)
         case "best":
             inner = built(provider, rest[0])
             return BestOfN(inner, N=2, reward_fn=lambda inputs, prediction: 0.0, threshold=1.0)
@@ -378,7 +382,7 @@ def test_parallel_calls_are_in_call_order(way: Callable[..., Any]) -> None:
         slow.set()
         return {"a": "quick"}
 
-    parts = [Predict("q -> a", lm=provider.model(answer)) for answer in (first, second)]
+    parts: list[Any] = [Predict("q -> a", lm=provider.model(answer)) for answer in (first, second)]
     if way in (awaited, streamed_and_awaited):  # the answers of a FakeLM block the loop
         parts = [Calls([part], "own") for part in parts]
     result = way(agent_of(provider, parts), q="?")
@@ -413,7 +417,7 @@ def test_tool_without_a_program_has_no_report() -> None:
 @in_every_way
 def test_error_has_the_tree_until_there(way: Callable[..., Any]) -> None:
     provider = Provider()
-    down = provider.predict(lambda request: LMServerError("down"))
+    down = provider.predict(is_down)
     inner = Calls([provider.predict({"a": "x"})], "own")
 
     class Both(Module):
@@ -512,12 +516,12 @@ def nested(provider: Provider) -> ReAct[..., Any]:
 
 @in_every_way
 def test_journal_gives_the_tree_of_the_whole_run(way: Callable[..., Any], tmp_path: Path) -> None:
-    provider, is_down = Provider(), [True]
+    provider, fails = Provider(), [True]
     agent = nested(provider)
     answer = agent.react.lm
 
     def second_is_down(request: Request) -> Any:
-        if is_down[0] and any(message.role == "tool" for message in request.messages):
+        if fails[0] and any(message.role == "tool" for message in request.messages):
             return LMServerError("down")
         return answer.respond(request).choices[0]
 
@@ -525,7 +529,7 @@ def test_journal_gives_the_tree_of_the_whole_run(way: Callable[..., Any], tmp_pa
     with Journal(tmp_path / "runs.sqlite3") as journal:
         with pytest.raises(LMServerError):
             journal.run(agent, run="r", q="?")
-        is_down[0] = False
+        fails[0] = False
         with track_usage() as tracker:
             result = journaled(journal, agent, way)
         assert len(result.attempts) == 6
@@ -598,10 +602,17 @@ def test_approval_gives_the_tree_of_the_whole_run(way: Callable[..., Any]) -> No
     other = waiting(provider)
 
     class Resumed:
-        __call__ = staticmethod(lambda **inputs: other.resume(state, decisions))
-        acall = staticmethod(lambda **inputs: other.aresume(state, decisions))
-        stream = staticmethod(lambda **inputs: other.resume_stream(state, decisions))
-        astream = staticmethod(lambda **inputs: other.aresume_stream(state, decisions))
+        def __call__(self) -> Any:
+            return other.resume(state, decisions)
+
+        async def acall(self) -> Any:
+            return await other.aresume(state, decisions)
+
+        def stream(self) -> Any:
+            return other.resume_stream(state, decisions)
+
+        def astream(self) -> Any:
+            return other.aresume_stream(state, decisions)
 
     result = way(Resumed())
     check_tree(result.run)
@@ -661,13 +672,17 @@ def test_report_keeps_no_prompt_and_no_answer() -> None:
     assert "SECRET" not in json.dumps(result.run.to_json())
 
 
+def right(example: Any, prediction: Any, trace: Any = None) -> float:
+    return 1.0
+
+
 def test_evaluation_counts_the_requests_of_inner_programs_once() -> None:
     provider = Provider()
     down = Predict("q -> a", lm=provider.model(lambda request: LMServerError("down")))
     agent = agent_of(provider, [down])
     agent.toolbox.on_error = None
     rows = [Example(q="1", a="x").with_inputs("q")]
-    result = Evaluate(devset=rows, metric=lambda example, prediction, trace=None: 1.0, progress=False)(agent)
+    result = Evaluate(devset=rows, metric=right, progress=False)(agent)
     (record,) = result.run.records
     assert (record.cell.requests, [attempt.error for attempt in record.cell.attempts]) == (2, ["server"])
 
@@ -730,7 +745,7 @@ def test_events_name_the_calls_around(is_async: bool) -> None:
         return [event async for event in agent.astream(q="?")]
 
     events = asyncio.run(read()) if is_async else list(agent.stream(q="?"))
-    *emitted, _ = events
+    emitted: list[Any] = events[:-1]
     assert {event.within for event in emitted} == {"", "left", "right", "left/call_0", "right/call_0"}
     done = {(event.within, event.result.id) for event in emitted if type(event).__name__ == "ToolDone"}
     assert {("", "left"), ("", "right"), ("left", "call_0"), ("right", "call_0")} <= done
@@ -780,7 +795,7 @@ def test_tree_shows_requests_tokens_cost_and_time_of_each_call() -> None:
 
 
 def test_html_cards_nest_and_escape() -> None:
-    page = hostile()._repr_html_()
+    page = cast(Any, hostile())._repr_html_()
     assert ("<script" in page, "\x1b" in page) == (False, False)
     result = nested(Provider())(q="?")
     assert result.run._repr_html_().count("<details open>") >= 7

@@ -88,8 +88,8 @@ class StepLog:
 
     def attach_facts(self, error: BaseException, **facts: object) -> None:
         """Set the steps and other facts of the run on the error that ended it. ``attempts`` are set with its report."""
-        known = getattr(error, "attempts", ())
-        attempts = known if isinstance(known, tuple) else ()
-        for name, value in {"steps": tuple(self.steps), "attempts": attempts, **facts}.items():
+        if not isinstance(getattr(error, "attempts", None), tuple):
+            facts["attempts"] = ()
+        for name, value in {"steps": tuple(self.steps), **facts}.items():
             with suppress(Exception):  # a user's exception class may refuse attributes
                 setattr(error, name, value)
