@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from time import perf_counter
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeVar, cast
 
 from sigwire.core.record import Meta, Record, new_record
 from sigwire.core.report import CallReport, attempts_of
@@ -170,7 +170,7 @@ def reports_of(entries: Sequence[Any]) -> tuple[CallReport, ...]:
     """Return the reports of entries, of calls that run until now."""
     found: list[CallReport] = []
     for entry in tuple(entries):  # a thread may add one
-        kind: Any = type(entry)
+        kind = cast(object, type(entry))
         if kind is Leaf or kind is CallNode:
             report = entry.report
             if report is None and kind is CallNode and entry.entries is not None:
