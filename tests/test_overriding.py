@@ -74,7 +74,8 @@ CALLED_BY_USERS = {
         "tool_source",  # a tool calls it when it is made: tests/core/tools/test_module_tool.py
     },
     "tool": {
-        "from_function", "from_json", "from_langchain", "from_mcp_tool", "from_schema", "of", "show", "then", "to_json", "web_search",
+        "from_function", "from_json", "from_langchain", "from_mcp_tool", "from_schema", "of", "show", "then", "to_json",
+        "web_search",
     },
 }  # fmt: skip
 KINDS: list[tuple[str, type]] = [

@@ -207,7 +207,7 @@ class ShapeError(StateError):
 
 
 _SHAPE_ERRORS = (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError)
-"""What code raises that reads data of another shape than it expects."""
+"""The errors of code that reads data of another shape."""
 
 
 @contextmanager

@@ -119,7 +119,7 @@ class _LastFinder:
 
     @staticmethod
     def find_spec(name: str, path: object = None, target: object = None) -> None:
-        # Both come through importlib._bootstrap._find_spec, which takes no argument that tells them apart.
+        # Both come through importlib._bootstrap._find_spec, without an argument that differs.
         if name.startswith(f"{__name__}.") and sys._getframe(2).f_globals.get("__name__") != "importlib.util":  # pyright: ignore[reportPrivateUsage]
             import_module(f"{__name__}.missing").check_import(name.removeprefix(f"{__name__}."))
 

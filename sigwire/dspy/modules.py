@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, TypeVar, cast,
 
 from sigwire.core import tools as core
 from sigwire.core.example import Example, Prediction
+from sigwire.core.paths import AttributeStep, ItemStep, Path
 from sigwire.core.record import FieldValues
 from sigwire.dspy.adapters import default_adapter, own_call
 from sigwire.dspy.inputs import read_as_dspy
@@ -30,7 +31,7 @@ from sigwire.modules import chain_of_thought, module, predict
 from sigwire.modules.ask import resolve_lm
 from sigwire.modules.calling import called_steps
 from sigwire.modules.inputs import InputReader
-from sigwire.modules.tree.walk import AttributeStep, ItemStep, Path
+from sigwire.modules.tree.walk import is_held
 from sigwire.settings import Settings, context, current
 from sigwire.signatures.signature import ensure_signature
 
@@ -73,9 +74,9 @@ class Module(module.Module):
         return list(super().history)
 
     def map_named_predictors(self, function: Callable[[Any], Any]) -> Self:
-        """Replace every predictor inside by ``function(predictor)``; returns the module."""
+        """Replace every predictor inside by ``function(predictor)``, but for those in tools; returns the module."""
         for path, part in list(self._parameters()):
-            if path and isinstance(part, predict.Predict):
+            if path and isinstance(part, predict.Predict) and not is_held(path):
                 _replace(self, path, function(part))
         return self
 
@@ -158,7 +159,7 @@ def _replace(owner: Any, path: Path, value: Any) -> Any:
     if isinstance(step, AttributeStep):
         setattr(owner, step.name, _replace(getattr(owner, step.name), rest, value) if rest else value)
         return owner
-    index = step.key if isinstance(step, ItemStep) else step
+    index: Any = step.key if isinstance(step, ItemStep) else step
     item = _replace(owner[index], rest, value) if rest else value
     if not issubclass(type(owner), tuple):
         owner[index] = item

@@ -15,7 +15,7 @@ from operator import add, attrgetter
 from typing import Any, NamedTuple, TypedDict
 
 from sigwire.core.example import Example, Prediction
-from sigwire.core.json import JsonObject, Value, decode_fields
+from sigwire.core.json import JsonObject, Value, decode_fields, dumps
 from sigwire.core.narrow import is_items
 from sigwire.core.record import Record
 from sigwire.core.report import CallReport
@@ -30,6 +30,7 @@ from sigwire.evaluate.metric_plan import MetricPlan, TraceList
 from sigwire.evaluate.plain import FieldTypes, dumped_example, plain_fields, plain_value, typed_fields, types_of
 from sigwire.lm.policy.deadlines import deadline
 from sigwire.modules.agents.run import ReActStep
+from sigwire.modules.agents.running_call import CurrentCall
 from sigwire.modules.answer import meta_of
 from sigwire.modules.calling import called_steps
 from sigwire.modules.module import Module, module_paths
@@ -48,10 +49,12 @@ class TraceStep(Value):
     """One call of a predictor. ``path``: its name in ``program.named_predictors()``, "" if it has none there.
 
     ``demo``: the JSON of an ``Example(augmented=True)`` with the inputs and outputs of the call; tools are their names.
+    ``called_by``: the call of the tool that ran it, "" outside of tools.
     """
 
     path: str
     demo: JsonObject
+    called_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -455,9 +458,15 @@ def _outputs(program: object, prediction: object) -> JsonObject:
 def _trace_steps(program: object, trace: TraceList) -> tuple[TraceStep, ...]:
     paths = {id(part): name for name, part in program.named_predictors()} if isinstance(program, Module) else {}
     return tuple(
-        TraceStep(paths.get(id(predictor), ""), _demo(predictor, inputs, prediction))
-        for predictor, inputs, prediction in trace
+        TraceStep(paths.get(id(entry[0]), ""), _demo(*entry), _tool_call_text(getattr(entry, "tool_call", None)))
+        for entry in trace
     )
+
+
+def _tool_call_text(call: CurrentCall | None) -> str:
+    if call is None:
+        return ""
+    return f"{call.name}({', '.join(f'{name}={dumps(value)}' for name, value in call.arguments.items())})"
 
 
 def _demo(predictor: object, inputs: Mapping[str, Any], prediction: Prediction) -> JsonObject:

@@ -327,7 +327,8 @@ class FinishedKeys:
     ``stored`` returns the record of a row whose metric failed: its outputs are scored again. ``segment``: the number of parts.
 
     >>> finished = FinishedKeys(lambda row: row["index"])
-    >>> for line in ({"type": "run"}, {"type": "record", "index": 7, "score": None}):
+    >>> row = {"id": "a", "index": 7, "repeat": 1, "inputs": {}, "labels": {}, "score": 1.0}
+    >>> for line in ({"type": "run"}, {"type": "record", **row}):
     ...     finished.add(line)
     >>> finished.keys
     {7}

@@ -41,8 +41,8 @@ def read_score(result: object) -> Score:
 
     Raises ``MetricError`` for ``None``, NaN, infinity, a text and other values.
 
-    >>> read_score(True), read_score({"score": 0.5, "feedback": "half"}).feedback
-    (Score(value=1.0, feedback='', subscores={}), 'half')
+    >>> read_score(True), read_score({"score": 0.5, "feedback": "half"}).feedback, read_score(Score(False)).value
+    (Score(value=1.0, feedback='', subscores={}), 'half', 0.0)
     >>> read_score({"score": 0.5, "topic": 1.0}).subscores
     {'topic': 1.0}
     >>> read_score({"exact": False, "f1": 0.5})
@@ -52,8 +52,13 @@ def read_score(result: object) -> Score:
     sigwire.evaluate.scores.MetricError: The metric returned None (scoring). Return a number, a bool, or Score(value, ...
     """
     if isinstance(result, Score):
-        _number(result.value)
-        return result
+        value = _number(result.value)
+        parts = {name: _number(part) for name, part in result.subscores.items()}
+        return (
+            Score(value, result.feedback, parts)
+            if type(result) is Score
+            else replace(result, value=value, subscores=parts)
+        )
     fields = result.__dict__ if isinstance(result, Record) else result
     return _score_of(cast("Mapping[str, object]", fields)) if is_mapping(fields) else Score(_number(result))
 

@@ -20,7 +20,9 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TextIO, TypeVar, overload
 
 from sigwire.core.json import JsonObject
+from sigwire.core.paths import AttributeStep, Path, Walkable, name_of
 from sigwire.core.record import FieldValues
+from sigwire.core.tools.held import Memo, rebound
 from sigwire.core.tools.injected import Injection, injected_parameters, values_of
 from sigwire.effects.loops import block_on, to_thread
 from sigwire.effects.performing import current_frame
@@ -30,17 +32,14 @@ from sigwire.keywords import ChecksKeywords
 from sigwire.modules.ask import recording_calls, usage_totals
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream
 from sigwire.modules.tree import (
-    AttributeStep,
-    CopyMemo,
     Parameter,
-    Path,
     Predictor,
-    Walkable,
     copy_value,
-    name_of,
-    parts_of,
+    is_held,
     path_between,
     saving,
+    tools_in,
+    walk,
 )
 from sigwire.modules.where import locate
 from sigwire.observe.callbacks import EVERYWHERE, LOG_CHECKS, watched_call
@@ -58,7 +57,7 @@ if TYPE_CHECKING:
     from sigwire.modules.exports import ExportForm
     from sigwire.modules.inputs import InputReader
 
-__all__ = ["Module", "ReadsInputs", "StepsModule", "module_paths"]
+__all__ = ["Module", "ReadsInputs", "StepsModule", "held_names", "module_paths"]
 
 M = TypeVar("M", bound="Module")
 _ENTRIES = {"steps", "forward", "aforward"}
@@ -262,13 +261,15 @@ class Module(ChecksKeywords, Walkable, HasCard):
             return getattr(self, "forward" if entries - {"aforward"} else "aforward")
         if hasattr(own := getattr(self, "signature", None), "spec"):
             return own
-        inside = [part for _, part in parts_of(self) if isinstance(part, Module)]
+        inside = [part for part in vars(self).values() if isinstance(part, Module)]
         return inside[0].tool_source() if len(inside) == 1 else None
 
     def named_parameters(self) -> list[tuple[str, Parameter]]:
         """Return every parameter with its name: ``a``, ``a.b``, ``xs[0]``, ``d['k']``; a shared one once, by its first name.
 
-        Parameters of sub-modules with ``_compiled = True`` are omitted. The name of a parameter in itself is ``self``.
+        What the function of a tool holds is part of the program: ``tools['ask']`` is the module that is the tool ``ask``, or
+        whose method it is; ``tools['ask'].sub`` one in its closure, defaults or ``functools.partial``. Parameters of
+        sub-modules with ``_compiled = True`` are omitted. The name of a parameter in itself is ``self``.
         """
         return [(name_of(path) if path else "self", parameter) for path, parameter in self._parameters()]
 
@@ -276,22 +277,9 @@ class Module(ChecksKeywords, Walkable, HasCard):
         if isinstance(self, Parameter):
             yield (), self
             return
-        seen = {id(self)}
-        stack: list[tuple[Path, Iterator[tuple[Path, Walkable]]]] = [((), parts_of(self))]
-        while stack:
-            prefix, parts = stack[-1]
-            entry = next(parts, None)
-            if entry is None:
-                stack.pop()
-                continue
-            path, part = (*prefix, *entry[0]), entry[1]
-            if id(part) in seen:
-                continue
-            seen.add(id(part))
+        for path, part in walk(self, _is_open):
             if isinstance(part, Parameter):
                 yield path, part
-            elif not getattr(part, "_compiled", False):
-                stack.append((path, parts_of(part)))
 
     def parameters(self) -> list[Parameter]:
         """Return every parameter."""
@@ -312,22 +300,16 @@ class Module(ChecksKeywords, Walkable, HasCard):
     def named_sub_modules(
         self, type_: type[Module] | None = None, skip_compiled: bool = False
     ) -> Iterator[tuple[str, Module]]:
-        """Yield this module (``self``) and those inside it, breadth first: ``self.a``, ``self.xs[0]``, ``self.d[k]``."""
-        wanted = type_ or Module
-        seen = {id(self)}
-        queue: list[tuple[str, Walkable]] = [("self", self)]
-        for name, module in queue:  # the loop body appends to the queue
-            if isinstance(module, wanted):
-                yield name, module
-            if skip_compiled and getattr(module, "_compiled", False) and module is not self:
-                continue
-            for path, part in parts_of(module):
-                if id(part) not in seen:
-                    seen.add(id(part))
-                    queue.append((name_of((AttributeStep(name), *path), quoted=False), part))
+        """Yield this module (``self``) and those inside it, breadth first: ``self.a``, ``self.xs[0]``, ``self.d[k]``.
+
+        Modules that only tools hold are last: ``self.tools['ask']``.
+        """
+        wanted, root = type_ or Module, (AttributeStep("self"),)
+        parts = walk(self, lambda part: not (skip_compiled and _is_compiled(part)), breadth_first=True)
+        return ((name_of((*root, *path), quoted=False), part) for path, part in parts if isinstance(part, wanted))
 
     def set_lm(self, lm: LanguageModel | None) -> None:
-        """Set the model of every predictor."""
+        """Set the model of every predictor, also of those in tools."""
         for predictor in self.predictors():
             predictor.lm = lm
 
@@ -345,12 +327,30 @@ class Module(ChecksKeywords, Walkable, HasCard):
         return next(iter(found.values()), None)
 
     def deepcopy(self) -> Self:
-        """Return a copy with its own structure, demos and options. Models, tools and clients are shared."""
+        """Return a copy with its own structure, demos and options. Models and clients are shared, and tools without modules.
+
+        The functions of the copy's tools hold copies: a module, or a method of one; ``functools.partial``; closures and
+        defaults. Modules that functions use by global names are shared.
+
+        >>> from sigwire.modules.agents.react import ReAct
+        >>> from sigwire.modules.predict import Predict
+        >>> class Team(Module):
+        ...     def __init__(self):
+        ...         self.inner, self.outer = Predict("topic -> fact"), ReAct("task -> text", tools=[self.research])
+        ...
+        ...     def research(self, topic: str) -> str:
+        ...         return self.inner(topic=topic).fact
+        >>> copied = Team().deepcopy()
+        >>> copied.outer.tools["research"].handler == copied.research
+        True
+        """
         return self.__deepcopy__({})
 
-    def __deepcopy__(self, memo: CopyMemo) -> Self:
+    def __deepcopy__(self, memo: Memo) -> Self:
         made = type(self).__new__(type(self))
         memo[id(self)] = made
+        for _, tool in tools_in({"tools": self.__dict__["tools"]}) if "tools" in self.__dict__ else ():
+            rebound(tool, memo)  # functions are copied here only, and are found in the memo
         for name, value in vars(self).items():
             made.__dict__[name] = copy_value(value, memo)
         made._log = None
@@ -470,7 +470,7 @@ class Module(ChecksKeywords, Walkable, HasCard):
         return self
 
     def _prepare(self, state: FieldValues, unsafe: bool) -> list[Callable[[], None]]:
-        return saving.prepare(type(self).__name__, dict(self.named_parameters()), state, unsafe)
+        return saving.prepare(type(self).__name__, dict(self.named_parameters()), state, unsafe, held_names(self))
 
     def save(self, path: str | PathLike[str], save_program: bool = False) -> None:
         """Write the state to a ``.json`` file. Raises ``StateError`` for other suffixes and for ``save_program=True``.
@@ -546,7 +546,20 @@ def module_paths(module: Module) -> dict[int, str]:
     return {**paths, id(module): "self"}
 
 
+def held_names(module: Module) -> list[str]:
+    """Return the names of the parameters that only tools hold."""
+    return [name_of(path) for path, _ in module._parameters() if is_held(path)]  # pyright: ignore[reportPrivateUsage]
+
+
 find_paths_with(module_paths, path_between)
+
+
+def _is_compiled(part: object) -> bool:
+    return bool(getattr(part, "_compiled", False))
+
+
+def _is_open(part: object) -> bool:
+    return not isinstance(part, Parameter) and not _is_compiled(part)
 
 
 class _ForwardEffect:

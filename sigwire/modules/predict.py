@@ -19,6 +19,7 @@ from sigwire.core.example import Prediction
 from sigwire.core.json import JsonObject
 from sigwire.core.record import FieldValues
 from sigwire.core.request import check_prompt_cache
+from sigwire.core.tools.held import Memo
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, InputError, StateError
 from sigwire.keywords import check_whole
@@ -29,8 +30,8 @@ from sigwire.modules.inputs import InputReader, UsedCallIds
 from sigwire.modules.module import ReadsInputs, StepsModule
 from sigwire.modules.nearest import NearestDemos
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream
-from sigwire.modules.tree import CopyMemo, Predictor, plain_records, prepare_one
-from sigwire.observe.callbacks import watched_value
+from sigwire.modules.tree import Predictor, plain_records, prepare_one
+from sigwire.observe.callbacks import ACTIVE_TOOL_CALL, watched_value
 from sigwire.settings import Settings, current
 from sigwire.signatures.parser import caller_scope
 from sigwire.signatures.signature import Signature, SignatureClass, SignatureLike, SignatureMeta, ensure_signature
@@ -295,7 +296,7 @@ class Predict(ReadingCalls[P, S], Predictor):
     def _prepare(self, state: FieldValues, unsafe: bool) -> list[Callable[[], None]]:
         return [prepare_one("self", self, state, unsafe)]
 
-    def __deepcopy__(self, memo: CopyMemo) -> Self:
+    def __deepcopy__(self, memo: Memo) -> Self:
         # Shared: a plan caches written prompts.
         memo.update({id(self._plan): self._plan, id(self._reader): self._reader})
         return super().__deepcopy__(memo)
@@ -353,8 +354,17 @@ def _check_reasks(given: Any) -> int:
     return int(given)
 
 
+class CallInTool(tuple[Any, ...]):
+    """A call of a predictor in a trace, with the call of the tool that ran it."""
+
+    tool_call: Any
+
+
 def _append_trace(values: Settings, entry: tuple[object, ...]) -> None:
     trace = cast("list[object]", values.trace)
+    if (call := ACTIVE_TOOL_CALL.get()) is not None:
+        entry = CallInTool(entry)
+        entry.tool_call = call
     trace.append(entry)
     if len(trace) > values.max_trace_size:
         del trace[: len(trace) - values.max_trace_size]

@@ -23,7 +23,8 @@ class _WhereNote(str):
 
     where: Where
     module: int
-    within: str  # the path from the agent's tool to the module inside it
+    behind: str  # the rest of the path, behind that module: through tools that do not hold what they call
+    in_tool: str  # the path from the agent whose tool was called last
 
 
 def locate(
@@ -43,16 +44,17 @@ def locate(
     notes: list[str] = getattr(error, "__notes__", [])
     before = next((note for note in notes if isinstance(note, _WhereNote)), None)
     if before is None or is_innermost:
-        where, key, within = Where(), 0, ""
+        where, key, behind, in_tool = Where(), 0, "", ""
     else:
-        where, key, within = before.where, before.module, before.within
+        where, key, behind, in_tool = before.where, before.module, before.behind, before.in_tool
         if "tool" in facts:
-            key, within = 0, _joined(f"tools[{facts['tool']!r}]", where.path)
+            in_tool = _joined(f"tools[{facts['tool']!r}]", where.path)
     if module is not None:
-        key = key if key in paths else id(module)
-        where = replace(where, path=_joined(paths[key], within), module=where.module or _describe(module))
+        if key not in paths:
+            key, behind = id(module), in_tool
+        where = replace(where, path=_joined(paths[key], behind), module=where.module or _describe(module))
     note = _WhereNote(where := replace(where, **facts))
-    note.where, note.module, note.within = where, key, within
+    note.where, note.module, note.behind, note.in_tool = where, key, behind, in_tool
     with suppress(Exception):  # a user's exception class may refuse attributes
         _attach(error, note, before)
     if isinstance(error, InputError):  # the caller's line is the place to look at

@@ -86,7 +86,7 @@ class CallNode(Collector):
     ``report`` is that of the ended call; ``None`` for a tool in which no program ran.
     """
 
-    __slots__ = ("_around", "_call", "_names", "_path", "_started", "_turn", "kind", "module", "name", "report")
+    __slots__ = ("_around", "_call", "_names", "_path", "_started", "_turn", "kind", "module", "name", "report", "root")
 
     def __init__(self, kind: Literal["module", "tool"], name: str, module: object = None) -> None:
         self.owner, self.further, self.entries = self, None, list[Any]()
@@ -96,7 +96,9 @@ class CallNode(Collector):
         self._path = _path_of(None if around is None else around.owner, module, name) if kind == "module" else ""
         self._turn = running.get().turn
         self._call: str = getattr(ACTIVE_TOOL_CALL.get(), "within", "")
-        self._names: dict[int, str] | None = None
+        self._names: dict[int, str | None] | None = None
+        owner: CallNode | None = None if around is None else around.owner
+        self.root: CallNode | None = (self if kind == "module" else None) if owner is None else owner.root
         self._started = perf_counter()
         self.report: CallReport | None = None
         if around is not None:
@@ -110,17 +112,27 @@ class CallNode(Collector):
         owner: CallNode | None = None if self._around is None else self._around.owner
         return _joined("" if owner is None else owner.path, f"tools[{self.name!r}]")
 
-    def path_to(self, module: object) -> str | None:
-        """Return the path of a module inside this one; ``None`` if it is not inside."""
+    def path_to(self, module: object, owner: CallNode) -> str | None:
+        """Return the path of a module in this program; ``None`` if it is no part. ``owner``: the call around it."""
         if module is self.module:
-            return self.path
+            return self._path
         names = self._names = self._names if self._names is not None else {}
-        name = names.get(id(module))
-        if name is None:
-            if (name := path_in(self.module, module)) is None:
-                return None
-            names[id(module)] = name
-        return _joined(self._path, name)
+        if id(module) not in names:
+            names[id(module)] = (
+                owner.direct_path_to(module) or path_in(self.module, module) or owner.inner_path_to(module)
+            )
+        return names[id(module)]
+
+    def direct_path_to(self, module: object) -> str | None:
+        """Return the path of a module that is an attribute of this one; the search of the whole program is slower."""
+        attributes: dict[str, object] = getattr(self.module, "__dict__", {})
+        name = next((name for name, value in attributes.items() if value is module), None)
+        return None if name is None else _joined(self._path, name)
+
+    def inner_path_to(self, module: object) -> str | None:
+        """Return the path of a module in this one, which is no part of the program."""
+        name = path_in(self.module, module)
+        return None if name is None else _joined(self._path, name)
 
     def __enter__(self) -> CallNode:
         collector.set(self)
@@ -134,7 +146,9 @@ class CallNode(Collector):
             if self.kind == "tool" and not self.report.inner:
                 self.report = None
         self.entries, self.further = None, self._around
-        self.owner = self.module = None  # the owner of a node is the node: a cycle would wait for the garbage collector
+        self.owner = self.root = self.module = (
+            None  # the owner of a node is the node: a cycle would wait for the garbage collector
+        )
 
     def snapshot(self, error: str | None = None) -> CallReport:
         """Return the report of what ran until now."""
@@ -157,9 +171,9 @@ def _path_of(owner: CallNode | None, module: object, name: str) -> str:
     """Return the path of a call inside ``owner``. A module that is no part of the program has the name of its class."""
     if owner is None:
         return "self"
-    if owner.kind == "tool":
-        return owner.path
-    return owner.path_to(module) or _joined(owner.path, name)
+    root = owner.root
+    found = None if root is None else root.path_to(module, owner)
+    return found or (owner.path if owner.kind == "tool" else _joined(owner.path, name))
 
 
 def _joined(outer: str, inner: str) -> str:

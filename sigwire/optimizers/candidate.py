@@ -274,7 +274,7 @@ def applied(student: M, candidate: Candidate) -> M:
         for predictor in predictors.values():
             predictor.config = {**predictor.config, **candidate.lm_options}
     for slot, text in candidate.texts.items():
-        owner = next((name for name in predictors if slot.startswith(f"{name}.")), None)
+        owner = max((name for name in predictors if slot.startswith(f"{name}.")), key=len, default=None)
         if owner is None or not _set_text(predictors[owner], slot[len(owner) + 1 :], text):
             raise _unknown_error(f"the slot {slot!r}", program)
     return program

@@ -337,7 +337,7 @@ def _damaged_bytes(source: Source, content: bytes) -> bytes:
 
 
 def check_error(error: SigwireError) -> None:
-    """Check that a text says what, (where), what next."""
+    """Check the three parts of a text: what, (where), what next."""
     text = str(error)
     found = re.search(r"\S \([^()]*(\([^()]*\)[^()]*)*\)", text)
     assert found, f"no place in parentheses: {type(error).__name__}: {text}"

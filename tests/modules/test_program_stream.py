@@ -72,7 +72,7 @@ def double(n: int) -> int:
 
 def agent(*answers: Any, tools: Iterable[Any] = (double,)) -> ReAct[..., Any]:
     made: ReAct[..., Any] = ReAct("question -> answer: int", tools=list(tools))
-    made.set_lm(FakeLM(list(answers)))
+    made.react.lm = FakeLM(list(answers))
     return made
 
 

@@ -284,10 +284,10 @@ def test_agent_counts_the_programs_in_its_tools(way: Callable[..., Any], extract
     inner = first.reports[2].inner[0]
     assert (inner.name, inner.path, [each.call for each in inner.inner]) == (
         "ReAct",
-        "tools['ask_1']",
+        "tools['ask_1'].part",
         ["call_1", "call_1/call_0", "call_1"],
     )
-    assert [(each.path, each.turn) for each in inner.inner[:1]] == [("tools['ask_1'].react", 0)]
+    assert [(each.path, each.turn) for each in inner.inner[:1]] == [("tools['ask_1'].part.react", 0)]
 
 
 class Team(Module):
@@ -323,6 +323,28 @@ def test_program_called_twice_has_two_reports() -> None:
     team = Team(Provider())
     first, second = team(q="?"), team(q="?")
     assert (len(first.attempts), len(second.attempts)) == (4, 4)
+
+
+@in_every_way
+def test_paths_in_reports_are_the_names_in_the_program(way: Callable[..., Any]) -> None:
+    provider = Provider()
+    held = ChainOfThought("q -> a", lm=provider.model(lambda request: {"reasoning": "r", "a": "x"}))
+
+    class Teams(Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.agent = agent_of(provider, [held, agent_of(provider, [provider.predict({"a": "y"})], extracts=True)])
+
+        def forward(self, q: str) -> Any:
+            return self.agent(q=q)
+
+    teams = Teams()
+    result = way(teams, q="?")
+    names = dict(teams.named_predictors())
+    paths = [each.path for each in result.run if each.name == "Predict"]
+    assert len(paths) == provider.asked == 6
+    assert set(paths) <= names.keys()
+    assert next(path for path in paths if "tools" in path) == "agent.tools['ask_0'].part.predict"
 
 
 def test_bare_predictor_has_a_report_with_name_and_time() -> None:
@@ -701,11 +723,13 @@ def test_agents_that_run_code_count_programs_in_tools(way: Callable[..., Any]) -
         return str(part(q=q).a)
 
     act = CodeAct("q -> a", tools=[ask])
-    act.set_lm(provider.model(lambda request: {"reasoning": "r", "code": "submit(a=ask('1') + ask('2'))"}))
+    act.react.lm = provider.model(lambda request: {"reasoning": "r", "code": "submit(a=ask('1') + ask('2'))"})
     result = way(act, q="?")
     assert (len(result.attempts), len(result.steps[0].reports)) == (provider.asked, 3) == (3, 3)
     rlm = RLM("q -> a", tools=[ask], sub_lm=provider.model(lambda request: "four"))
-    rlm.set_lm(provider.model(lambda request: {"reasoning": "r", "code": "submit(a=ask('1') + llm_query('2'))"}))
+    rlm.generate_action.lm = provider.model(
+        lambda request: {"reasoning": "r", "code": "submit(a=ask('1') + llm_query('2'))"}
+    )
     before = provider.asked
     result = way(rlm, q="?")
     assert len(result.attempts) == provider.asked - before == 3
@@ -739,7 +763,7 @@ def test_events_name_the_calls_around(is_async: bool) -> None:
             return ToolCall("", "submit", {"a": "done"})
         return [ToolCall("left", "ask", {"q": "1"}), ToolCall("right", "ask", {"q": "2"})]
 
-    agent.set_lm(provider.model(answer))
+    agent.react.lm = provider.model(answer)
 
     async def read() -> list[Any]:
         return [event async for event in agent.astream(q="?")]

@@ -8,7 +8,7 @@ specs       tools given as dicts                            names          names
 mcp         tools of an MCP server                          langchain      tools of LangChain
 hooks       the hook around calls of tools                  foreign_media  media in results of MCP and LangChain
 properties  the schemas of a function's parameters      module_tool    a module as a tool
-injected    parameters that the program sets
+injected    parameters that the program sets                       held           modules in the functions of tools, and copies
 """
 
 from __future__ import annotations

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeGuard, 
 
 from sigwire.core.json import JsonObject, decoding
 from sigwire.core.tools.calls import ToolCall, WebSearch
+from sigwire.core.tools.held import HasHandler, Memo, holds, rebuilt
 from sigwire.core.tools.hooks import tool_call_hook
 from sigwire.effects.loops import EventLoop, block_on_result, to_thread
 from sigwire.errors import ConfigurationError, InputError, ToolDefinitionError
@@ -47,7 +48,7 @@ _ADDED: Mapping[str, object] = {"guards": (), "injected": {}}
 _NO_ARGUMENTS: tuple[JsonObject, ...] = ({}, {"type": "object"})
 
 
-class Tool(ChecksKeywords, HasCard):
+class Tool(ChecksKeywords, HasCard, HasHandler):
     """A tool that a model may call: a name, a description, a JSON Schema of the arguments, and the function.
 
     ``Tool(function)`` reads name, description and schema from the function: type hints, docstring, defaults. ``Tool(module)``
@@ -487,8 +488,16 @@ class Tool(ChecksKeywords, HasCard):
     def __copy__(self) -> Tool:
         return self
 
-    def __deepcopy__(self, memo: object) -> Tool:
-        return self  # tools are immutable, and a handler may hold connections and locks
+    def __deepcopy__(self, memo: Memo) -> Tool:
+        if not holds(self.handler):
+            memo[id(self)] = self  # tools are immutable, and a handler may hold connections and locks
+            return self
+        made = object.__new__(type(self))
+        memo[id(self)] = made  # before its function, which may hold a module that has this tool
+        made.__setstate__(self.__getstate__() | getattr(self, "__dict__", {}))
+        object.__setattr__(made, "_bind", self._bind)
+        object.__setattr__(made, "handler", rebuilt(self.handler, memo))
+        return made
 
     def __getstate__(self) -> dict[str, object]:
         # Compiled validators cannot be pickled; the handler is pickled by name.

@@ -29,10 +29,10 @@ from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 from pydantic import BaseModel
 
+from sigwire.core.bytecode import CodeUse, code_digest, code_use, digest
 from sigwire.core.lazy import version
 from sigwire.core.record import Record
 from sigwire.core.tools.tool import Tool
-from sigwire.evaluate.fingerprint.bytecode import CodeUse, code_digest, code_use, digest
 from sigwire.lm.base import BaseLM
 from sigwire.lm.secrets import is_secret, redact_url, storable_options
 from sigwire.modules.module import Module

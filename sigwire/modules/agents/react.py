@@ -40,9 +40,8 @@ from sigwire.errors import (
     ModelError,
     OutputTruncated,
 )
-from sigwire.keywords import check_whole
 from sigwire.lm.secrets import wrap_secrets
-from sigwire.modules.agents.approval.limits import CallRules
+from sigwire.modules.agents.approval.limits import CallRules, check_turns
 from sigwire.modules.agents.approval.resuming import (
     Resumption,
     begin_run,
@@ -144,7 +143,7 @@ class ReAct(ReadsInputs, Generic[P, S]):
         super().__init__(callbacks)
         check_config(ReAct, config, config.get("lm"))
         self.signature: SignatureClass = signature_of(signature)
-        self.max_iters = _check_max_iters(max_iters)
+        self.max_iters = check_turns(max_iters)
         self.extracts = extract
         self.toolbox = Toolbox(
             tools, parallel=parallel, timeout=tool_timeout, max_output=max_output, on_error=on_tool_error
@@ -278,7 +277,7 @@ class ReAct(ReadsInputs, Generic[P, S]):
         if (resumption := resumption_of(self, place)) is not None:
             return self._continued(resumption)
         given = None if "max_iters" in self.signature.spec.by_name else inputs.pop("max_iters", None)
-        limit = self.max_iters if given is None else _check_max_iters(given)
+        limit = self.max_iters if given is None else check_turns(given)
         state = self._start(inputs, inputs.pop(self._signatures.history, None))
         state.place = place
         return self._run(state, limit)
@@ -404,8 +403,3 @@ class ReAct(ReadsInputs, Generic[P, S]):
     def run_fields(self, run: AgentRun) -> dict[str, object]:
         """Return the fields that a result has beside the outputs. A subclass may add some."""
         return {"steps": run.steps, "history": run.history, "termination_reason": run.termination_reason}
-
-
-def _check_max_iters(given: Any) -> int:
-    check_whole("max_iters", given, "making an agent", of="turns")
-    return int(given)

@@ -9,11 +9,12 @@ from typing import Any, ClassVar
 from sigwire.core.example import Prediction
 from sigwire.core.json import JsonObject
 from sigwire.core.record import FieldValues
+from sigwire.core.tools.held import Memo
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError
 from sigwire.modules.agents.run import AgentRun
 from sigwire.modules.module import Module, StepsModule
-from sigwire.modules.tree.copying import CopyMemo, copy_value
+from sigwire.modules.tree.copying import copy_value
 from sigwire.signatures.types.history import History, Turn
 
 __all__ = ["ChatSession"]
@@ -76,7 +77,7 @@ class ChatSession(StepsModule):
         """Return the conversation as JSON: ``ChatSession(program, data)`` continues it."""
         return self.conversation.to_json()
 
-    def __deepcopy__(self, memo: CopyMemo) -> ChatSession:
+    def __deepcopy__(self, memo: Memo) -> ChatSession:
         return ChatSession(copy_value(self.program, memo), self.conversation)
 
 

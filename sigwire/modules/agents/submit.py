@@ -52,6 +52,9 @@ class Submit:
         earlier = list(takewhile(lambda name: name != self.name, _candidates()))
         return Submit, (self._spec, earlier)  # validators cannot be pickled
 
+    def __deepcopy__(self, memo: object) -> Submit:
+        return self  # it has no state
+
     def read(self, call: ToolCall) -> Submission:
         """Parse the arguments of a call as outputs."""
         if call.error is not None or call.arguments is None:

@@ -18,6 +18,7 @@ order. Async handlers are awaited. An awaited toolbox runs blocking handlers in 
 
 from __future__ import annotations
 
+import copy
 import inspect
 import warnings
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -27,10 +28,10 @@ from typing import Any, TypeAlias, TypeGuard, TypeVar, cast
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.parts import MediaPart
-from sigwire.core.record import FieldValues
 from sigwire.core.response import LMWarning
 from sigwire.core.tools.calls import ToolCall, ToolResult, WebSearch
 from sigwire.core.tools.function import BoundArguments
+from sigwire.core.tools.held import HasTools, Memo, holds
 from sigwire.core.tools.tool import OnError, Tool, as_tool, check_limits, check_on_error
 from sigwire.effects.cancellation import CoroutineOf
 from sigwire.effects.loops import block_on, to_thread
@@ -84,7 +85,7 @@ def as_tools(tools: ToolsLike) -> list[Tool]:
     return [*map(as_tool, tools)]
 
 
-class Toolbox(ChecksKeywords):
+class Toolbox(ChecksKeywords, HasTools):
     """Tools by name, and the options to run them for a model.
 
     ``tools``: ``Tool`` objects, functions, modules, ``WebSearch``, or a dict of them by name. ``parallel``: how many calls of a
@@ -133,6 +134,15 @@ class Toolbox(ChecksKeywords):
                 "Tool.from_schema(name, description, parameters, handler). Predict offers tools without running them."
             )
         self.tools[tool.name] = tool
+
+    def __deepcopy__(self, memo: Memo) -> Toolbox:
+        if not any(map(holds, self.tools.values())):
+            memo.update({id(each): each for each in self.tools.values()})
+            return self
+        made = copy.copy(self)
+        memo[id(self)] = made
+        made.tools = {name: copy.deepcopy(tool, memo) for name, tool in self.tools.items()}
+        return made
 
     def check_injected(self) -> None:
         """Raise ``ConfigurationError`` if an injected parameter of a tool has no value in this context, or a wrong one."""
@@ -341,7 +351,7 @@ class _ToolRunEffect:
         own = self._timeout
         return shorter(remaining_seconds(), None if own is None else own + started - perf_counter())
 
-    def _inputs(self) -> FieldValues:
+    def _inputs(self) -> Mapping[str, object]:
         return self.call.arguments or {}
 
     def _finished_run(self, value: object, started: float) -> ToolRun:

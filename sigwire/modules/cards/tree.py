@@ -7,10 +7,11 @@ from itertools import islice
 
 from sigwire.core.cards.values import count
 from sigwire.core.narrow import is_mapping
+from sigwire.core.paths import Walkable, name_of
 from sigwire.modules.cards.predictors import model_text
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
-from sigwire.modules.tree.walk import Walkable, name_of, parts_of
+from sigwire.modules.tree.walk import parts_of
 from sigwire.show.card import Card
 from sigwire.show.cleaning import inline
 from sigwire.show.layout import filled_columns

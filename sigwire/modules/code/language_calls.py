@@ -13,12 +13,13 @@ from sigwire.effects.performing import performed
 from sigwire.effects.steps import Steps
 from sigwire.errors import LMError, ModelError, ends_run
 from sigwire.interpreters.host_calls import HostCallError, HostFunction
+from sigwire.keywords import check_whole
 from sigwire.lm.base import LanguageModel
 from sigwire.modules.agents.tool_results import short_message
 from sigwire.modules.ask import Ask
 from sigwire.observe.reports import question_steps
 
-__all__ = ["LANGUAGE_FUNCTIONS", "LanguageCalls"]
+__all__ = ["LANGUAGE_FUNCTIONS", "LanguageCalls", "check_limits"]
 
 LANGUAGE_FUNCTIONS: Mapping[str, str] = {
     "llm_query": (
@@ -98,3 +99,12 @@ def _raise_if_final(error: LMError | ModelError) -> None:
     """Raise the errors that end the run: keys, a provider that is down."""
     if ends_run(error):
         raise error
+
+
+def check_limits(turns: object, calls: object, characters: object, parallel: object) -> None:
+    """Raise ``ConfigurationError`` for a limit of an ``RLM`` that is no number, or out of bounds."""
+    where = "creating an RLM"
+    check_whole("max_iters", turns, where, of="turns", least=1)
+    check_whole("max_llm_calls", calls, where, of="calls")
+    check_whole("max_output_chars", characters, where, of="characters", least=1, most=100_000_000)
+    check_whole("parallel", parallel, where, of="calls", least=1)

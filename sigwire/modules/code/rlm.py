@@ -17,7 +17,6 @@ from sigwire.effects.steps import Steps
 from sigwire.errors import AgentStopped, ConfigurationError, ContextWindowExceededError, ModelError
 from sigwire.interpreters.interpreter import Interpreter
 from sigwire.interpreters.monty import interpreter_of
-from sigwire.keywords import check_whole
 from sigwire.lm.base import LanguageModel
 from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules.agents.run import Termination
@@ -28,7 +27,7 @@ from sigwire.modules.calling import called_steps
 from sigwire.modules.code.code_run import CodeReply
 from sigwire.modules.code.code_signatures import SessionSignatures
 from sigwire.modules.code.host_tools import HostTools
-from sigwire.modules.code.language_calls import LANGUAGE_FUNCTIONS, LanguageCalls
+from sigwire.modules.code.language_calls import LANGUAGE_FUNCTIONS, LanguageCalls, check_limits
 from sigwire.modules.code.session_run import SessionRun
 from sigwire.modules.code.submitting import SubmitFunction
 from sigwire.modules.inputs import InputReader
@@ -103,10 +102,7 @@ class RLM(ReadingCalls[P, S]):
         config = dict(wrap_secrets(config))
         super().__init__(callbacks)
         check_config(RLM, config, config.get("lm"))
-        check_whole("max_iters", max_iters, "creating an RLM", of="turns", least=1)
-        check_whole("max_llm_calls", max_llm_calls, "creating an RLM", of="calls")
-        check_whole("max_output_chars", max_output_chars, "creating an RLM", of="characters", least=1, most=100_000_000)
-        check_whole("parallel", parallel, "creating an RLM", of="calls", least=1)
+        check_limits(max_iters, max_llm_calls, max_output_chars, parallel)
         self.signature: SignatureClass = signature_of(signature)
         self.max_iters, self.max_llm_calls, self.max_output_chars = max_iters, max_llm_calls, max_output_chars
         self.sub_lm, self.parallel, self.extracts = sub_lm, parallel, extract

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, NoReturn
 
 from sigwire.core.example import Example
+from sigwire.core.paths import name_of
 from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.errors import ConfigurationError, DemoWarning, SigwireError
@@ -19,6 +20,7 @@ from sigwire.modules.driving import drive_program
 from sigwire.modules.module import Module, module_paths
 from sigwire.modules.preview.findings import CheckedModel, Finding, finding_of_text, findings_of
 from sigwire.modules.preview.made_up import made_up_inputs
+from sigwire.modules.tree.sharing import shared_modules
 
 __all__ = ["check", "preview_all"]
 
@@ -76,7 +78,8 @@ def check(
 
     Each predictor and agent is previewed with made-up inputs, for each target of a router: options, schemas, tools and media
     that the wire refuses, drops or approximates; demos with unknown fields; the window of the model, its prices, and the open
-    budgets. ``strict``: warnings are errors. ``allow``: the features of findings to leave out, such as ``["truncation"]``.
+    budgets; modules that copies share, because a tool uses them and does not hold them ("copies"). ``strict``: warnings are
+    errors. ``allow``: the features of findings to leave out, such as ``["truncation"]``.
     Sends nothing and needs no key; may import genai-prices. Raises ``LMNotConfigured`` without a model.
 
     >>> from sigwire.lm.client import LM
@@ -87,6 +90,10 @@ def check(
     """
     resolve_lm(lm if lm is not None else next(iter(_models(program)), None), "check")
     findings = [finding for path, part in _asking_parts(program) for finding in _findings(path, part, lm)]
+    findings += [
+        Finding(name_of(path) or "self", text, "", "warning", "copies", "", "the functions of the tools")
+        for path, text in shared_modules(program)
+    ]
     if strict:
         findings = [replace(each, level="error") if each.level == "warning" else each for each in findings]
     return list(dict.fromkeys(finding for finding in findings if finding.feature not in allow))

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.tools.held import Memo, rebound
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import CallerError, ConfigurationError, StateError
 from sigwire.lm.base import BaseLM, LanguageModel
@@ -33,6 +34,7 @@ class ProgramRegistry:
         lm: LanguageModel | None = None,
     ) -> None:
         self._lm = lm
+        self._memo: Memo = {}  # a program has modules of its own, also in its tools
         self.options: list[tuple[Module, list[str]]] = []  # of each module of the library, those that are no parameters
         self._allow_unsafe_lm_state = allow_unsafe_lm_state
         self.given = _by_name("classes", classes, _name_of_class)
@@ -116,7 +118,7 @@ class ProgramRegistry:
                 return self._lm
             return BaseLM.load_state(_object(data, "$lm"), allow_unsafe_lm_state=self._allow_unsafe_lm_state)
         if "$function" in data:
-            return self.functions[cast("str", data["$function"])]
+            return rebound(self.functions[cast("str", data["$function"])], self._memo)
         return {key: self._value(item) for key, item in data.items()}
 
 

@@ -6,14 +6,15 @@ from collections.abc import Callable, Iterable
 from os import PathLike
 
 from sigwire.core.json import JsonObject
+from sigwire.core.paths import AttributeStep, name_of
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import StateError
 from sigwire.lm.base import LanguageModel
-from sigwire.modules.module import Module
+from sigwire.modules.module import Module, held_names
 from sigwire.modules.programs.decoding import ProgramRegistry
 from sigwire.modules.programs.encoding import ProgramEncoder
 from sigwire.modules.tree import saving
-from sigwire.modules.tree.walk import Parameter
+from sigwire.modules.tree.walk import Parameter, is_held, walk
 
 __all__ = ["load_program", "save_program"]
 
@@ -28,7 +29,7 @@ def save_program(program: Module, path: str | PathLike[str]) -> None:
     ``StateError`` if the file could not make the program again.
     """
     arguments = ProgramEncoder().encode(program)
-    state: JsonObject = {name: each.dump_state() for name, each in _all_parameters(program).items()}
+    state: JsonObject = {name: each.dump_state() for name, each in _all_parameters(program)[0].items()}
     data: JsonObject = {"format": _FORMAT, "program": arguments, "state": state}
     if frozen := [name for name, part in program.named_sub_modules() if _is_frozen(part)]:
         data["frozen"] = list(frozen)
@@ -46,8 +47,9 @@ def load_program(
     """Return the program of a file of ``save_program``. Only registered names are used: nothing is imported by name.
 
     ``classes``: the user's modules, signature classes and types of fields; ``functions``: functions and tools. The modules
-    of sigwire are registered. ``lm``: used in place of each model that the file has. Raises ``StateError`` with the names
-    that are missing, before any constructor runs, and for an address of a model unless ``allow_unsafe_lm_state`` trusts it.
+    of sigwire are registered. The program has copies of the modules that functions and tools hold. ``lm``: used in place of
+    each model that the file has. Raises ``StateError`` with the names that are missing, before any constructor runs, and for
+    an address of a model unless ``allow_unsafe_lm_state`` trusts it.
 
     >>> import tempfile, pathlib
     >>> from sigwire.modules.agents.react import ReAct
@@ -77,21 +79,24 @@ def load_program(
         )
     for name in frozen:
         parts[str(name)]._compiled = True  # pyright: ignore[reportPrivateUsage]
-    parameters = _all_parameters(program)
+    parameters, held = _all_parameters(program)
     given = state if lm is None else saving.with_model(state, lm)
-    for change in saving.prepare(type(program).__name__, parameters, given, allow_unsafe_lm_state):
+    for change in saving.prepare(type(program).__name__, parameters, given, allow_unsafe_lm_state, held):
         change()
     registry.check_options()
     return program
 
 
-def _all_parameters(program: Module) -> dict[str, Parameter]:
-    """Return the parameters by name, those of frozen modules included."""
-    found = dict(program.named_parameters())
-    for name, part in program.named_sub_modules():
-        if part is not program and _is_frozen(part) and not isinstance(part, Parameter):
+def _all_parameters(program: Module) -> tuple[dict[str, Parameter], list[str]]:
+    """Return the parameters by name, those of frozen modules included, and the names of those in tools."""
+    found, held = dict(program.named_parameters()), held_names(program)
+    for path, part in walk(program, lambda part: True, breadth_first=True):
+        if part is not program and isinstance(part, Module) and _is_frozen(part) and not isinstance(part, Parameter):
+            name = name_of((AttributeStep("self"), *path), quoted=False)
             found |= {f"{name}.{inner}": parameter for inner, parameter in part.named_parameters()}
-    return found
+            inside = [inner for inner, _ in part.named_parameters()] if is_held(path) else held_names(part)
+            held += [f"{name}.{inner}" for inner in inside]
+    return found, held
 
 
 def _is_frozen(part: Module) -> bool:

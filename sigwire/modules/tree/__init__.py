@@ -1,33 +1,22 @@
 """The parts of a module, which are modules, predictors and values in its attributes.
 
 walk     paths and names of the parts      copying  copies: structure is copied, resources are shared
-saving   state as one JSON object, and back
+saving   state as one JSON object, and back     sharing  modules that tools use and do not hold, in words
 """
 
-from sigwire.modules.tree.copying import CopyMemo, copy_value
+from sigwire.modules.tree.copying import copy_value
 from sigwire.modules.tree.saving import plain_records, prepare_one
-from sigwire.modules.tree.walk import (
-    AttributeStep,
-    Parameter,
-    Path,
-    Predictor,
-    Walkable,
-    name_of,
-    parts_of,
-    path_between,
-)
+from sigwire.modules.tree.walk import Parameter, Predictor, is_held, parts_of, path_between, tools_in, walk
 
 __all__ = [
-    "AttributeStep",
-    "CopyMemo",
     "Parameter",
-    "Path",
     "Predictor",
-    "Walkable",
     "copy_value",
-    "name_of",
+    "is_held",
     "parts_of",
     "path_between",
     "plain_records",
     "prepare_one",
+    "tools_in",
+    "walk",
 ]

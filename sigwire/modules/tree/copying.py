@@ -1,29 +1,27 @@
 """Copy the parts of a module: structure is copied, resources are shared, nothing is pickled.
 
-Modules, lists, tuples, dicts and sets are rebuilt. Models, adapters, tools, functions and classes are shared. Any other
-value is copied by ``copy.deepcopy``, and shared if that fails (a socket, a lock, an open client).
+Modules, lists, tuples, dicts and sets are rebuilt, and tools whose functions hold modules (``core.tools.held``). Models,
+adapters, callable objects and classes are shared. Any other value is copied by ``copy.deepcopy``, and shared if that fails (a
+socket, a lock, an open client).
 """
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import TypeAlias, TypeVar, cast
+from typing import TypeVar, cast
 
-from sigwire.core.tools.tool import Tool
-from sigwire.modules.tree.walk import Walkable
+from sigwire.core.paths import Walkable
+from sigwire.core.tools.held import HasHandler, HasTools, Memo
 
-__all__ = ["CopyMemo", "copy_value"]
+__all__ = ["copy_value"]
 
 T = TypeVar("T")
 
-CopyMemo: TypeAlias = dict[int, object]
-"""Copies by the id of their original, as in ``copy.deepcopy``."""
-
-_SHARED = (str, bytes, int, float, bool, type(None), type, Tool)
+_SHARED = (str, bytes, int, float, bool, type(None), type)
 
 
-def copy_value(value: T, memo: CopyMemo) -> T:
+def copy_value(value: T, memo: Memo) -> T:
     """Return a copy of an attribute's value. Two references to one object refer to one copy, found in ``memo``.
 
     >>> inner = [1]
@@ -45,28 +43,28 @@ def copy_value(value: T, memo: CopyMemo) -> T:
 
 
 def _is_resource(value: object) -> bool:
-    """Return True for functions, models and adapters. The class decides: an attribute may have any name."""
-    if isinstance(value, Walkable):
+    """Return True for callable objects, models and adapters. The class decides: an attribute may have any name."""
+    if isinstance(value, (Walkable, HasHandler, HasTools)):
         return False
     kind: type = value.__class__
     return callable(value) or hasattr(kind, "respond") or hasattr(kind, "plan")
 
 
-def _copy_list(value: object, memo: CopyMemo) -> list[object]:
+def _copy_list(value: object, memo: Memo) -> list[object]:
     made: list[object] = []
     memo[id(value)] = made
     made.extend(copy_value(item, memo) for item in cast("list[object]", value))
     return made
 
 
-def _copy_dict(value: object, memo: CopyMemo) -> dict[object, object]:
+def _copy_dict(value: object, memo: Memo) -> dict[object, object]:
     made: dict[object, object] = {}
     memo[id(value)] = made
     made.update((key, copy_value(item, memo)) for key, item in cast("dict[object, object]", value).items())
     return made
 
 
-_REBUILD: dict[type, Callable[[object, CopyMemo], object]] = {
+_REBUILD: dict[type, Callable[[object, Memo], object]] = {
     list: _copy_list,
     dict: _copy_dict,
     tuple: lambda value, memo: tuple(copy_value(item, memo) for item in cast("tuple[object, ...]", value)),
@@ -74,7 +72,7 @@ _REBUILD: dict[type, Callable[[object, CopyMemo], object]] = {
 }
 
 
-def _copy_object(value: T, memo: CopyMemo) -> T:
+def _copy_object(value: T, memo: Memo) -> T:
     try:
         return copy.deepcopy(value, memo)
     except Exception:  # the class of a user may raise anything from its copy methods

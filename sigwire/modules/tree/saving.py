@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from pathlib import Path
 from reprlib import repr as short
 from typing import TypeGuard, cast
@@ -18,7 +18,7 @@ from sigwire.core.json import JsonObject, JsonValue, loads
 from sigwire.core.lazy import version
 from sigwire.core.narrow import is_mapping
 from sigwire.core.record import FieldValues, Record, to_plain
-from sigwire.errors import MissingState, StateError
+from sigwire.errors import MissingState, StateError, warn_user
 from sigwire.files.whole import write_whole
 from sigwire.modules.tree.walk import Parameter
 from sigwire.signatures.fields import SignatureSpec
@@ -48,11 +48,21 @@ def _plain_record(name: str, record: object, spec: SignatureSpec | None) -> Json
 
 
 def prepare(
-    owner: str, parameters: Mapping[str, Parameter], state: FieldValues, unsafe: bool
+    owner: str, parameters: Mapping[str, Parameter], state: FieldValues, unsafe: bool, held: Collection[str] = ()
 ) -> list[Callable[[], None]]:
-    """Check a state against the parameters of ``owner``; return the changes that apply it."""
+    """Check a state against the parameters of ``owner``; return the changes that apply it.
+
+    ``held``: the names of parameters in tools. If the state lacks one, it is kept as it is, with a warning: earlier versions
+    did not save it.
+    """
     _check_names(owner, state)
     names = {name for name in state if name != _METADATA}
+    if kept := sorted(set(held) - names):
+        warn_user(
+            f"The saved state has nothing for {', '.join(kept)} (loading {owner}): what its tools hold is kept as it is. Save "
+            "the program again to silence this."
+        )
+    parameters = {name: parameter for name, parameter in parameters.items() if name not in kept}
     if missing := sorted(parameters.keys() - names):
         raise MissingState(
             f"The saved state has nothing for {', '.join(missing)} (loading {owner}; it has {', '.join(sorted(names))}). "

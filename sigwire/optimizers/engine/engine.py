@@ -33,6 +33,7 @@ from sigwire.modules.batch import in_run
 from sigwire.modules.calling import called_steps
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
+from sigwire.modules.tree.sharing import shared_modules
 from sigwire.observe.usage import UsageTracker
 from sigwire.optimizers.candidate import Candidate, applied
 from sigwire.optimizers.engine.reuse import AnswerStore
@@ -142,7 +143,7 @@ class Engine:
         return 0 if self._answers_of_models is None else self._answers_of_models.reused
 
     def warnings(self) -> list[str]:
-        """Return what failed, in sentences."""
+        """Return what failed, and the modules that candidates share because tools do not hold them, in sentences."""
         runs = sum(spent.runs for spent in self.costs.values())
         counted = [(self._failed, f"{runs} runs of the program failed")]
         counted.append((self._unusable, f"{self._answers} answers of the writing model could not be used"))
@@ -150,7 +151,7 @@ class Engine:
             f"{errors.total()} of {sentence}: {', '.join(f'{count} {name}' for name, count in errors.most_common(4))}."
             for errors, sentence in counted
             if errors
-        ]
+        ] + [text for _, text in shared_modules(self._setup.student)]
 
     def _perform(self, effect: RuleEffect) -> Steps[object]:
         if isinstance(effect, Measure):

@@ -154,7 +154,8 @@ class Ascent:
         blamed = blame(task, runs, perfect)
         if not blamed:
             return {}
-        name = max(blamed, key=lambda each: blamed[each])
+        most = [each for each in blamed if blamed[each] == max(blamed.values())]
+        name = most[sample % len(most)]  # those that are equally to blame take turns
         if len(tool_names(task, name)) > 1 and sample % 4 and ToolEvidence.of(task, name, runs, perfect).rows:
             return (yield from rewrite_tools(task, base, name, runs, perfect=perfect, sample=sample))
         return (yield from self._rules(base, name, runs, perfect, sample))

@@ -27,7 +27,10 @@ _MOST_CHARACTERS = 2_000  # of one value
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
-    """One run of a step: its inputs and outputs, the feedback of the metric, and the score of the program."""
+    """One run of a step: its inputs and outputs, the feedback of the metric, and the score of the program.
+
+    ``called_by``: the call of the tool in which the step ran, "" outside of tools.
+    """
 
     row: str
     inputs: JsonObject
@@ -35,14 +38,17 @@ class RunRecord:
     feedback: str
     score: float
     is_failure: bool
+    called_by: str = ""
 
     def to_json(self) -> JsonObject:
         """Return the record in the form of GEPA's reflective datasets."""
-        return {"Inputs": self.inputs, "Generated Outputs": self.outputs, "Feedback": self.feedback}
+        data: JsonObject = {"Inputs": self.inputs, "Generated Outputs": self.outputs, "Feedback": self.feedback}
+        return {**data, "Called By": self.called_by} if self.called_by else data
 
     def __str__(self) -> str:
         parts = [("input", self.inputs), ("output", self.outputs)]
-        lines = [f"{kind} {name}: {_shown(value)}" for kind, fields in parts for name, value in fields.items()]
+        lines = [f"called by the tool call: {_shown(self.called_by)}"] if self.called_by else []
+        lines += [f"{kind} {name}: {_shown(value)}" for kind, fields in parts for name, value in fields.items()]
         return "\n".join([*lines, f"feedback: {_shown(self.feedback)}"])
 
 
@@ -74,7 +80,8 @@ def _record(task: Task, predictor: str, row: str, cell: Cell, perfect: float, pa
         outputs.clear()
         outputs["calls"] = calls
     score = cell.score or 0.0
-    return RunRecord(row, inputs, outputs, feedback_of(task, row, cell, predictor, perfect), score, score < perfect)
+    feedback, called_by = feedback_of(task, row, cell, predictor, perfect), steps[-1].called_by if steps else ""
+    return RunRecord(row, inputs, outputs, feedback, score, score < perfect, called_by)
 
 
 def _sides(signature: Any, fields: JsonObject) -> tuple[JsonObject, JsonObject]:

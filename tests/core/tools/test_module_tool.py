@@ -152,7 +152,7 @@ def test_forward_of_a_class_goes_before_its_signature() -> None:
     assert (tool.name, tool.description, list(tool.parameters["properties"])) == ("shout", "Shout.", ["words"])  # type: ignore[arg-type]
 
 
-def test_subclass_may_say_what_describes_it() -> None:
+def test_subclass_chooses_its_tool_source() -> None:
     class Wrapped(Module):
         def __init__(self, inner: Module) -> None:
             self.inner, self.other = inner, Predict("x -> y")

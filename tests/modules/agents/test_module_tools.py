@@ -49,10 +49,17 @@ def one_call(name: str, **arguments: Any) -> FakeLM:
     return FakeLM([ToolCall("c", name, arguments), DONE])
 
 
-def outer(tools: Any, name: str, arguments: dict[str, Any] | None = None, **options: Any) -> Any:
-    agent: Any = ReAct("q -> a", tools=tools, **options)
-    agent.set_lm(one_call(name, **({"question": "why?"} if arguments is None else arguments)))
+def own_lm(agent: Any, lm: Any) -> Any:
+    """Set the model of an agent's own predictors, not that of the programs in its tools; return the agent."""
+    for part in (getattr(agent, name, None) for name in ("react", "generate_action", "extract")):
+        if isinstance(part, Module):
+            part.set_lm(lm)
     return agent
+
+
+def outer(tools: Any, name: str, arguments: dict[str, Any] | None = None, **options: Any) -> Any:
+    lm = one_call(name, **({"question": "why?"} if arguments is None else arguments))
+    return own_lm(ReAct("q -> a", tools=tools, **options), lm)
 
 
 def read(result: Any) -> Any:
@@ -208,13 +215,13 @@ def test_code_calls_modules(make: Any, mode: str) -> None:
     expert = with_lm(Predict("question, n: int -> label, score: float"), {"label": "tax", "score": 0.5})
     agent = make("q -> a", tools={"ask": expert, "team": Team()})
     code = "found = ask('why?', n=3)\nsubmit(a=found['label'] + ' ' + team('so'))"
-    agent.set_lm(FakeLM([{"reasoning": "Ask.", "code": code}]))
+    own_lm(agent, FakeLM([{"reasoning": "Ask.", "code": code}]))
     assert called(mode, agent, q="x").a == "tax so because"
 
 
 def test_code_sees_the_types_of_modules() -> None:
     agent: Any = CodeAct("q -> a", tools=[Predict("question -> n: int"), Predict("x -> label, score: float")])
-    agent.set_lm(lm := FakeLM([{"reasoning": "", "code": "submit(a='')"}]))
+    own_lm(agent, lm := FakeLM([{"reasoning": "", "code": "submit(a='')"}]))
     agent(q="x")
     text = "".join(message.text for message in lm.requests[0].messages)
     assert "def n(question: str) -> int" in text
@@ -268,7 +275,7 @@ def test_timeout_ends_a_module(mode: str) -> None:
 def test_options_of_tools_hold_for_modules(mode: str) -> None:
     lines = with_lm(Predict("question -> answer"), {"answer": "x" * 500}, {"answer": "y"})
     agent: Any = ReAct("q -> a", tools={"ask": Tool(lines, name="ask", max_output=100, max_calls=1)})
-    agent.set_lm(FakeLM([ToolCall("c", "ask", {"question": "1"}), ToolCall("d", "ask", {"question": "2"}), DONE]))
+    own_lm(agent, FakeLM([ToolCall("c", "ask", {"question": "1"}), ToolCall("d", "ask", {"question": "2"}), DONE]))
     result = called(mode, agent, q="x")
     assert "more characters" in str(agent.react.lm.requests[1].messages) or "500" in str(
         agent.react.lm.requests[1].messages
@@ -316,7 +323,7 @@ def test_rerun_of_a_module_pays_only_the_inner_requests_that_are_missing(tmp_pat
 
     def run(answers: list[Any]) -> Any:
         agent: Any = ReAct("q -> a", tools=[Tool(twice, on_crash="rerun")])
-        agent.set_lm(FakeLM(answers))
+        own_lm(agent, FakeLM(answers))
         if mode == "run":
             return journal.run(agent, "one", q="x")
         return asyncio.run(journal.arun(agent, "one", q="x"))

@@ -226,7 +226,7 @@ def test_agent_inside_a_tool_emits_its_outputs(read: Read) -> None:
         def __init__(self) -> None:
             self.helper = agent(LOOK, NOTHING)
             self.lead: ReAct[..., Any] = ReAct("question -> answer, items: list[str], count: int", tools=[self.ask])
-            self.lead.set_lm(FakeLM([ToolCall("a", "ask", {"question": "?"}), SUBMIT]))
+            self.lead.react.lm = FakeLM([ToolCall("a", "ask", {"question": "?"}), SUBMIT])
 
         def ask(self, question: str) -> str:
             return str(self.helper(question=question).answer)

@@ -108,8 +108,15 @@ def agent_of(kind: str, tool: Any, **options: Any) -> Any:
 
 
 def with_lm(program: Any, answers: Any) -> Any:
-    program.set_lm(FakeLM(answers))
+    """Return a program whose own predictors have the answers; those in its tools keep their model."""
+    set_own_lm(program, FakeLM(answers))
     return program
+
+
+def set_own_lm(program: Any, lm: FakeLM) -> None:
+    for name, predictor in program.named_predictors():
+        if "tools[" not in name:
+            predictor.lm = lm
 
 
 def read(result: Any) -> str:
@@ -306,7 +313,7 @@ def test_place_of_an_error_has_the_inner_path_the_turn_and_the_tool() -> None:
         Team(Pair())(q="?")
     where = found.value.where
     assert where is not None
-    assert (where.path, where.turn, where.tool) == ("agent.tools['ask'].second", 0, "ask")
+    assert (where.path, where.turn, where.tool) == ("agent.tools['ask'].inner.second", 0, "ask")
     assert where.module.startswith("Predict")
 
 
@@ -317,7 +324,7 @@ def test_error_passes_two_agents(mode: str) -> None:
     with pytest.raises(LMServerError) as found:
         called(mode, outer, q="?")
     assert found.value.where is not None
-    assert found.value.where.path == "tools['ask'].tools['ask'].second"
+    assert found.value.where.path == "tools['ask'].inner.tools['ask'].inner.second"
     assert len(AgentRun.of(found.value).attempts) >= 2
 
 
@@ -334,7 +341,7 @@ def test_evaluation_counts_the_same_failures_as_without_an_agent(kind: str) -> N
         "code_act": lambda request: {"reasoning": "", "code": CATCHING},
         "rlm": lambda request: {"reasoning": "", "code": CATCHING},
     }
-    agent.set_lm(FakeLM(answers[kind]))
+    set_own_lm(agent, FakeLM(answers[kind]))
     rows = [Example(q=str(number), a="42").with_inputs("q") for number in range(3)]
     evaluate = Evaluate(devset=rows, metric=lambda example, prediction, trace=None: 0.0, progress=False)
     assert evaluate(agent).failures == evaluate(flat).failures == Counter({"LMServerError": 3})
@@ -396,7 +403,7 @@ def test_next_run_pays_only_what_is_missing(tmp_path: Path, mode: str) -> None:
         return "kept"
 
     agent: Any = ReAct("q -> a", tools=[asking(pair), good])
-    agent.set_lm(turn_of("ask", "good"))
+    set_own_lm(agent, turn_of("ask", "good"))
 
     def go(journal: Journal) -> Any:
         return journal.run(agent, "one", q="?") if mode == "run" else asyncio.run(journal.arun(agent, "one", q="?"))

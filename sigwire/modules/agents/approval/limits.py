@@ -16,10 +16,16 @@ from sigwire.journal.packing import digest_of
 from sigwire.keywords import check_whole
 from sigwire.modules.agents.tool_run import ToolRun
 
-__all__ = ["CallCounts", "CallRules", "LimitReason"]
+__all__ = ["CallCounts", "CallRules", "LimitReason", "check_turns"]
 
 LimitReason: TypeAlias = Literal["limit", "repeat"]
 _MOST_REFUSALS = 2
+
+
+def check_turns(given: Any) -> int:
+    """Return ``max_iters`` of an agent. Raises ``ConfigurationError`` for another value than a number of turns."""
+    check_whole("max_iters", given, "making an agent", of="turns")
+    return int(given)
 
 
 @dataclass(frozen=True, slots=True)
