@@ -22,6 +22,7 @@ demo: $(VENV)/.installed-demo
 	$(PYTHON) examples/quickstart.py
 	$(PYTHON) examples/stream_agent.py
 	$(PYTHON) examples/resume_agent.py
+	$(PYTHON) examples/team.py
 	$(PYTHON) examples/optimize_extraction.py
 	$(PYTHON) examples/optimize_tools.py
 
