@@ -60,7 +60,7 @@ from tests.lm.litellm.test_codec import answer as wire_answer
 from tests.lm.replies import Double
 
 # LiteLLM builds its pydantic models on first use.
-pytestmark = pytest.mark.filterwarnings("ignore:Item .* on TypedDict class:UserWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:Items? .* on TypedDict class:UserWarning")
 
 
 def new_call(request: Request) -> Call:

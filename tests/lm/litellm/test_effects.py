@@ -31,7 +31,7 @@ from sigwire.lm.policy.call import Call, TargetKey
 # litellm's own models, built when they are first used.
 pytestmark = [
     pytest.mark.long,  # importing the package takes seconds in each worker
-    pytest.mark.filterwarnings("ignore:Item .* on TypedDict class:UserWarning"),
+    pytest.mark.filterwarnings("ignore:Items? .* on TypedDict class:UserWarning"),
 ]
 
 HOWS = pytest.mark.parametrize("how", ["blocking", "awaited"])

@@ -20,7 +20,7 @@ from tests.lm.policy.relay import Relay
 # litellm's own models, built when they are first used.
 pytestmark = [
     pytest.mark.long,  # importing the package takes seconds in each worker
-    pytest.mark.filterwarnings("ignore:Item .* on TypedDict class:UserWarning"),
+    pytest.mark.filterwarnings("ignore:Items? .* on TypedDict class:UserWarning"),
     pytest.mark.filterwarnings("ignore:Accessing the 'model_:DeprecationWarning"),
 ]
 UPSTREAMS: Mapping[str, tuple[str, str]] = {

@@ -47,7 +47,7 @@ from tests.lm.loopback import Host, Reply
 # litellm's own models, built when they are first used.
 pytestmark = [
     pytest.mark.long,  # importing the package takes seconds in each worker
-    pytest.mark.filterwarnings("ignore:Item .* on TypedDict class:UserWarning"),
+    pytest.mark.filterwarnings("ignore:Items? .* on TypedDict class:UserWarning"),
 ]
 
 # A model of LiteLLM's, the wire that LiteLLM uses for it, and the suffix of its base URL.
