@@ -30,7 +30,7 @@ class Team(Module):
     def __init__(self, *, held: bool) -> None:
         super().__init__()
         predictors: list[Any] = [Predict("topic -> fact") for _ in range(MANY)]
-        self.predictors_ = [] if held else predictors
+        self.own = [] if held else predictors
         self.agent = ReAct(
             "task -> text", tools=[asking(n, each) if held else plain_tool(n) for n, each in enumerate(predictors)]
         )

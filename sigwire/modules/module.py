@@ -20,9 +20,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TextIO, TypeVar, overload
 
 from sigwire.core.json import JsonObject
-from sigwire.core.paths import AttributeStep, Path, Walkable, name_of
 from sigwire.core.record import FieldValues
-from sigwire.core.tools.held import Memo, rebound
 from sigwire.core.tools.injected import Injection, injected_parameters, values_of
 from sigwire.effects.loops import block_on, to_thread
 from sigwire.effects.performing import current_frame
@@ -32,13 +30,17 @@ from sigwire.keywords import ChecksKeywords
 from sigwire.modules.ask import recording_calls, usage_totals
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream
 from sigwire.modules.tree import (
+    AttributeStep,
+    Memo,
     Parameter,
+    Path,
     Predictor,
-    copy_value,
+    Walkable,
+    copy_attributes,
     is_held,
+    name_of,
     path_between,
     saving,
-    tools_in,
     walk,
 )
 from sigwire.modules.where import locate
@@ -349,10 +351,7 @@ class Module(ChecksKeywords, Walkable, HasCard):
     def __deepcopy__(self, memo: Memo) -> Self:
         made = type(self).__new__(type(self))
         memo[id(self)] = made
-        for _, tool in tools_in({"tools": self.__dict__["tools"]}) if "tools" in self.__dict__ else ():
-            rebound(tool, memo)  # functions are copied here only, and are found in the memo
-        for name, value in vars(self).items():
-            made.__dict__[name] = copy_value(value, memo)
+        copy_attributes(self, made, memo)
         made._log = None
         return made
 

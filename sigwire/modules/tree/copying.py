@@ -12,13 +12,24 @@ from collections.abc import Callable
 from typing import TypeVar, cast
 
 from sigwire.core.paths import Walkable
-from sigwire.core.tools.held import HasHandler, HasTools, Memo
+from sigwire.core.tools.held import HasHandler, HasTools, Memo, rebound
+from sigwire.modules.tree.walk import tools_in
 
-__all__ = ["copy_value"]
+__all__ = ["copy_attributes", "copy_value"]
 
 T = TypeVar("T")
 
 _SHARED = (str, bytes, int, float, bool, type(None), type)
+
+
+def copy_attributes(owner: object, made: object, memo: Memo) -> None:
+    """Set copies of the attributes of ``owner``. Functions are copied in an attribute ``tools`` only."""
+    attributes = vars(owner)
+    if "tools" in attributes:
+        for _, tool in tools_in({"tools": attributes["tools"]}):
+            rebound(tool, memo)  # the containers find it in the memo
+    for name, value in attributes.items():
+        made.__dict__[name] = copy_value(value, memo)
 
 
 def copy_value(value: T, memo: Memo) -> T:
