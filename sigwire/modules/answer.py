@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from time import perf_counter
@@ -12,6 +12,7 @@ from sigwire.core.example import Prediction
 from sigwire.core.request import Request
 from sigwire.core.response import Attempt, Choice, LMWarning, Response
 from sigwire.core.tools.tool import Tool
+from sigwire.effects.collecting import collector
 from sigwire.effects.performing import performed
 from sigwire.effects.steps import Steps
 from sigwire.errors import AdapterParseError, BudgetSpent, EmptyResponse, LMError, MalformedToolCall, ModelError
@@ -32,8 +33,10 @@ if TYPE_CHECKING:
     from sigwire.lm.base import LanguageModel
     from sigwire.modules.tool_texts import ToolOverlay
 
-__all__ = ["CallContext", "answer_steps", "meta_of"]
+__all__ = ["CallContext", "answer_steps", "collector_around", "meta_of"]
 
+collector_around: Callable[[], object] = collector.get
+"""Return the collector of the running code, ``None`` if nothing collects."""
 _Purpose: TypeAlias = Literal["ask", "repair", "extract", "retry"]
 
 
@@ -73,11 +76,6 @@ class CallContext:
     def begin(self) -> None:
         """Take the place of the call in the report of the call around it, if there is one."""
         self.leaf = leaf_of(self.module)
-
-    def end(self, prediction: Prediction) -> None:
-        """Report the call."""
-        if self.leaf is not None:
-            self.leaf.end(meta_of(prediction))
 
     def fail(self, error: BaseException) -> None:
         """Add the exchanges of the question that an error ended, and report them. The error gets those of all questions."""

@@ -23,7 +23,7 @@ from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, InputError, StateError
 from sigwire.keywords import check_whole
 from sigwire.lm.secrets import wrap_secrets
-from sigwire.modules.answer import CallContext, answer_steps
+from sigwire.modules.answer import CallContext, answer_steps, collector_around, meta_of
 from sigwire.modules.ask import check_config, resolve_lm
 from sigwire.modules.inputs import InputReader, UsedCallIds
 from sigwire.modules.module import ReadsInputs, StepsModule
@@ -207,7 +207,8 @@ class Predict(ReadingCalls[P, S], Predictor):
         tools = overlay.tools if overlay else plan.tools_of(inputs) if reader.tools_name is not None else ()
         used_ids = UsedCallIds(inputs.get(reader.history_name)) if reader.history_name is not None else ()
         call = CallContext(self, lm, plan, tools, used_ids, overlay)
-        call.begin()
+        if collector_around() is not None:
+            call.begin()
         try:
             prediction = yield from answer_steps(call, request, reasks)
         except BaseException as error:
@@ -217,7 +218,8 @@ class Predict(ReadingCalls[P, S], Predictor):
             model, request_id = getattr(error, "model", None) or lm.model, getattr(error, "request_id", None)
             self._locate(error, is_innermost=True, model=model, request_id=request_id)
             raise
-        call.end(prediction)
+        if call.leaf is not None:
+            call.leaf.end(meta_of(prediction))
         if values.trace is not None:
             _append_trace(values, (self, inputs, prediction))
         return prediction
