@@ -100,8 +100,7 @@ def _inside(value: object) -> _Held:
         return [((), value.handler)]
     if isinstance(value, HasTools):
         return [((AttributeStep("tools"), ItemStep(name)), tool) for name, tool in value.tools.items()]
-    kind = next((kind for kind in (partial, dict, list, tuple) if isinstance(value, kind)), None)
-    return _INSIDE[kind](value) if kind else ()
+    return next((read(value) for kind, read in _INSIDE.items() if isinstance(value, kind)), ())
 
 
 def _in_function(function: Any) -> _Held:
@@ -173,7 +172,7 @@ def rebuilt(value: Any, memo: Memo) -> Any:
     """Return ``rebound`` of a value that holds a module."""
     if id(value) in memo:
         return memo[id(value)]
-    rebuild: Callable[[Any, Memo], object] = _REBUILD.get(type(value), copy.deepcopy)
+    rebuild: Callable[[Any, Memo], object] = _REBUILD.get(cast("type", type(value)), copy.deepcopy)
     return memo.setdefault(id(value), rebuild(value, memo))
 
 
@@ -196,9 +195,9 @@ def _rebound_function(function: Any, memo: Memo) -> object:
         made.__defaults__ = _rebound_tuple(function.__defaults__, memo)
     if function.__kwdefaults__:
         made.__kwdefaults__ = _rebound_dict(function.__kwdefaults__, memo)
-    made.__dict__ = {
-        name: rebound(item, memo) if name == "__wrapped__" else item for name, item in vars(function).items()
-    }
+    made.__dict__ = {**function.__dict__}
+    if "__wrapped__" in made.__dict__:
+        made.__dict__["__wrapped__"] = rebound(function.__wrapped__, memo)
     return made
 
 

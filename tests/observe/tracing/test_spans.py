@@ -149,7 +149,7 @@ def test_module_whose_attributes_raise_is_traced(telemetry: Any) -> None:
 
 def agent_of(*tools: Any, calls: list[Any]) -> sigwire.ReAct[..., Any]:
     agent = sigwire.ReAct("message -> answer", tools=list(tools))
-    agent.react.lm = (FakeLM([*calls, ToolCall("z", "submit", {"answer": "42"})]))
+    agent.react.lm = FakeLM([*calls, ToolCall("z", "submit", {"answer": "42"})])
     return agent
 
 
