@@ -9,14 +9,14 @@ over the field of its name.
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from reprlib import repr as short
 from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, TypeVar, cast
 
 from sigwire.core.foreign_names import HIDDEN
 from sigwire.core.json import decoding
-from sigwire.core.narrow import is_items, is_mapping
+from sigwire.core.narrow import is_items, is_mapping, is_object
 from sigwire.show.card import HasLine
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from sigwire.core.response import Attempt, Choice, Repair, Response, Usage
 
 __all__ = [
-    "DeclaresFields", "FieldValue", "FieldValues", "Meta", "Record", "keep_values", "list_fields", "new_record",
-    "plain_of", "to_plain",
+    "DeclaresFields", "FieldValue", "FieldValues", "Meta", "Record", "dump_fields", "is_same", "keep_values", "list_fields",
+    "new_record", "plain_of", "to_plain",
 ]  # fmt: skip
 
 FieldValue: TypeAlias = Any
@@ -257,12 +257,50 @@ def _hash(value: object) -> int:
         return 0  # lists and dicts: equality decides
 
 
+def is_same(one: object, other: object) -> bool:
+    """Return True for equal values. NaN equals NaN, also inside of others; a comparison that raises is False.
+
+    >>> is_same([float("nan")], [float("nan")]), is_same((1,), [1])
+    (True, False)
+    """
+    try:
+        return bool(one == other) or _is_same_inside(one, other)
+    except Exception:  # a class of the user may raise anything
+        return False
+
+
+def _is_same_inside(one: Any, other: Any) -> bool:
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, float):
+        return one != one and other != other
+    if is_items(one):
+        return len(one) == len(other) and all(map(is_same, one, other))
+    if is_object(one):
+        return one.keys() == other.keys() and all(is_same(one[key], other[key]) for key in one)
+    return bool(fields := getattr(one, "__dict__", None)) and is_same(fields, other.__dict__)
+
+
 _SCALARS = (str, int, float, bool, type(None))
 
 
 def plain_of(fields: FieldValues) -> JsonObject:
-    """Return fields without a signature as JSON data, each by ``to_plain``."""
-    return {name: to_plain(value) for name, value in fields.items()}
+    """Return fields without a signature as JSON data, each by ``to_plain``; see ``dump_fields`` for the error."""
+    return dump_fields(fields, lambda name, value: to_plain(value))
+
+
+def dump_fields(fields: FieldValues, dump: Callable[[str, object], Any]) -> dict[str, Any]:
+    """Return fields as ``dump`` writes each. Raises ``ValueError`` with the name of a field whose value has no JSON form."""
+    plain: dict[str, Any] = {}
+    for name, value in fields.items():
+        try:
+            plain[name] = dump(name, value)
+        except (ValueError, TypeError) as error:
+            raise ValueError(
+                f"The field {name!r} holds what its type cannot write: {error} (writing it as JSON). Give the type a "
+                "serializer of pydantic, or hold plain values."
+            ) from error
+    return plain
 
 
 def to_plain(value: object) -> Any:

@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, overload
 
 from sigwire.core.events import AskStart, FieldDelta, FieldEnd, Finished, ProgramEvent
 from sigwire.core.example import Prediction
-from sigwire.core.record import FieldValues, to_plain
+from sigwire.core.record import FieldValues, plain_of
 from sigwire.dspy.settings import context
 from sigwire.effects.emitting import Emit
 from sigwire.effects.emitting import stream as blocking_stream
 from sigwire.effects.loops import block_on
 from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError
+from sigwire.modules.answer import meta_of
 from sigwire.modules.module import Module, module_paths
 from sigwire.modules.predict import Predict
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream
@@ -461,7 +462,9 @@ def _as_json(item: Any) -> str:
     match item:
         case Prediction():
             # Fields only: requests and raw data of the provider must not reach a browser.
-            data: Any = {"prediction": {name: to_plain(value) for name, value in item.items()}}
+            declared = meta_of(item).signature
+            dump = plain_of if declared is None else declared.spec.dump
+            data: Any = {"prediction": dump(dict(item.items()))}
         case StatusMessage():
             data = {"status": item.message}
         case StreamResponse():

@@ -217,7 +217,8 @@ class TextReAct(react.ReAct[P, S]):
             raise
         except ModelError as error:
             raise run.state.stopped_error(self._output_names, end, f"and could not be extracted: {error}") from error
-        run.state.add_outputs({name: value for name, value in outputs.items() if name in self._output_names})
+        answers = {name: value for name, value in outputs.items() if name in self._output_names}
+        run.state.add_outputs(answers, self._signatures.task.spec)
         return outputs
 
     def _as_text(self, run: _TextRun) -> str:

@@ -26,12 +26,13 @@ from sigwire.errors import LMError, ModelError
 from sigwire.evaluate.examples import split_fields
 from sigwire.evaluate.failures import ExampleTimeout, Failure, failure_of, missing_label
 from sigwire.evaluate.metric_plan import MetricPlan, TraceList
-from sigwire.evaluate.plain import FieldTypes, dumped_example, plain_fields, plain_value, typed_fields, types_of
+from sigwire.evaluate.plain import Form, Written, dumped_example, plain_value, typed_fields, written_fields
 from sigwire.lm.policy.deadlines import deadline
-from sigwire.modules.agents.run import ReActStep
+from sigwire.modules.agents.run import ReActStep, load_run_fields
 from sigwire.modules.agents.running_call import CurrentCall
 from sigwire.modules.answer import meta_of
 from sigwire.modules.calling import called_steps
+from sigwire.modules.field_types import FieldTypes, types_of
 from sigwire.modules.module import Module, module_paths
 from sigwire.modules.where import locate
 from sigwire.observe.usage import UsageTracker, track_usage
@@ -68,6 +69,7 @@ class Cell(Value):
     of the prediction. ``steps``: the turns of an agent that failed; those of a prediction are among the outputs. ``tools``: the
     calls and errors of each tool, of all agents of the program. ``warnings``: their number by feature. ``served``,
     ``metric_served``: the number of answers by the name that their model reports, with the fingerprint of its system.
+    ``forms``: the outputs that their declared types do not read back (``plain.Written``).
 
     >>> Cell.from_json(Cell(0.0, failure=Failure("program", "Refused", "no")).to_json()).failure.type
     'Refused'
@@ -96,6 +98,7 @@ class Cell(Value):
     metric_served: Mapping[str, int] = field(default_factory=dict[str, int])
     known_cost: float = 0.0
     known_metric_cost: float = 0.0
+    forms: Mapping[str, Form] = field(default_factory=dict[str, Form])
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Cell:
@@ -199,8 +202,20 @@ def _scored_again(
 
 
 def stored_prediction(cell: Cell, types: FieldTypes) -> Prediction:
-    """Return the prediction of a cell: declared outputs with their types, others as JSON data."""
-    return Prediction(typed_fields(cell.outputs or {}, types))
+    """Return the prediction of a cell: declared outputs and the run of an agent with their types, others as JSON data."""
+    outputs = cell.outputs or {}
+    fields = typed_fields(outputs, types, cell.forms)
+    return Prediction({**fields, **_run_fields(outputs, types)} if types else fields)
+
+
+def _run_fields(outputs: JsonObject, types: FieldTypes) -> dict[str, Any]:
+    """Return the fields of the run of an agent, decoded; nothing for other programs."""
+    run: dict[str, Any] = dict(outputs)
+    try:
+        load_run_fields(run, types)
+    except (LookupError, ValueError, TypeError, AttributeError):
+        return {}
+    return {name: value for name, value in run.items() if value is not outputs[name]}
 
 
 def _stored_trace(cell: Cell, program: object) -> TraceList:
@@ -341,16 +356,17 @@ class _ProgramRun:
                 f"The program took longer than {timeout:g} seconds on one example (timeout=)."
             ) from error
 
-    def facts(self, outputs: JsonObject | None, tracker: UsageTracker, found: object) -> tuple[Any, ...]:
+    def facts(self, outputs: Written | None, tracker: UsageTracker, found: object) -> tuple[Any, ...]:
         """Return the fields of the cell after those of the score. ``found``: the prediction or the error of the run."""
+        plain, forms = outputs or (None, {})
         trace = _trace_steps(self._program, self.trace) if self._traced else ()
         error = found if isinstance(found, Exception) else None
         odd = _odd_attempts(tracker, found), _repairs(found), _steps(error) if error is not None else ()
         calls = tool_counts(tracker.tool_calls), _counts(tracker.warnings)
         *sums, served, known = counted(tracker, error)
         unscored: dict[str, int] = {}
-        rest = served, unscored, known if sums[-1] is None else 0.0, 0.0
-        return outputs, *sums, 0, None, self._seconds, trace, {}, *odd, *calls, *rest
+        rest = served, unscored, known if sums[-1] is None else 0.0, 0.0, forms
+        return plain, *sums, 0, None, self._seconds, trace, {}, *odd, *calls, *rest
 
 
 class _Timed:
@@ -453,11 +469,11 @@ def _repairs(prediction: object) -> tuple[Repair, ...]:
     return tuple(meta_of(prediction).repairs) if isinstance(prediction, Prediction) else ()
 
 
-def _outputs(program: object, prediction: object) -> JsonObject:
+def _outputs(program: object, prediction: object) -> Written:
     if not isinstance(prediction, Record):
-        return {"value": plain_value(prediction)}
+        return written_fields({"value": prediction})
     declared = meta_of(prediction).signature if isinstance(prediction, Prediction) else None
-    return plain_fields(prediction.__dict__, types_of(program) if declared is None else declared.spec.by_name)
+    return written_fields(prediction.__dict__, types_of(program) if declared is None else declared.spec.by_name)
 
 
 def _trace_steps(program: object, trace: TraceList) -> tuple[TraceStep, ...]:

@@ -15,7 +15,8 @@ from typing import Any, cast
 from sigwire.core.example import Example
 from sigwire.core.record import FieldValue
 from sigwire.errors import InputError, suggest, warn_user
-from sigwire.evaluate.plain import plain_fields
+from sigwire.evaluate.plain import plain_fields, written_fields
+from sigwire.modules.field_types import NO_TYPES, FieldTypes
 from sigwire.modules.module import Module
 from sigwire.signatures.fields import SignatureSpec
 
@@ -31,8 +32,10 @@ def split_fields(example: Example) -> tuple[dict[str, FieldValue], dict[str, Fie
     return {k: v for k, v in fields.items() if k in keys}, {k: v for k, v in fields.items() if k not in keys}
 
 
-def example_ids(examples: Sequence[Example]) -> tuple[str, ...]:
+def example_ids(examples: Sequence[Example], types: FieldTypes = NO_TYPES) -> tuple[str, ...]:
     """Return the ids of examples, each once. Examples of equal content get the suffixes ``-2``, ``-3`` and a warning.
+
+    ``types``: see ``content_digest``.
 
     Raises ``InputError`` if two examples have one ``id``.
 
@@ -43,14 +46,14 @@ def example_ids(examples: Sequence[Example]) -> tuple[str, ...]:
     if twice := next((own for own, count in given.items() if count > 1), None):
         raise InputError(f"Two examples have the id {twice!r} (reading the devset). Records need ids of their own.")
     seen = Counter[str]()
-    ids = tuple(str(example["id"]) if "id" in example else _content_id(example, seen) for example in examples)
+    ids = tuple(str(example["id"]) if "id" in example else _content_id(example, seen, types) for example in examples)
     if copies := sum(count - 1 for count in seen.values()):
         warn_user(f"{copies} of {len(ids)} examples are copies of others (reading the devset); each is evaluated.")
     return ids
 
 
-def _content_id(example: Example, seen: Counter[str]) -> str:
-    digest = content_digest(example)[:10]
+def _content_id(example: Example, seen: Counter[str], types: FieldTypes) -> str:
+    digest = content_digest(example, types)[:10]
     seen[digest] += 1
     return digest if seen[digest] == 1 else f"{digest}-{seen[digest]}"
 
@@ -58,10 +61,15 @@ def _content_id(example: Example, seen: Counter[str]) -> str:
 _canonical_json = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":")).encode
 
 
-def content_digest(example: Mapping[str, object] | Example) -> str:
-    """Return the SHA-256 of the content of an example, in hexadecimal digits."""
+def content_digest(example: Mapping[str, object] | Example, types: FieldTypes = NO_TYPES) -> str:
+    """Return the SHA-256 of the content of an example, in hexadecimal digits.
+
+    ``types``: of fields whose values only the declared type writes; other values are written by their class.
+    """
     fields = example.__dict__ if isinstance(example, Example) else example
-    text = _canonical_json(plain_fields(fields))
+    written = written_fields(fields)
+    typed = {name: fields[name] for name, form in written.forms.items() if form == "text" and name in types}
+    text = _canonical_json({**written.plain, **(plain_fields(typed, types) if typed else {})})
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 

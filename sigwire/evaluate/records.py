@@ -25,7 +25,7 @@ from sigwire.core.narrow import is_object
 from sigwire.errors import ConfigurationError, StateError
 from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.fingerprint.identity import differences, run_fingerprint
-from sigwire.evaluate.plain import plain_value
+from sigwire.evaluate.plain import Form, plain_value
 from sigwire.evaluate.segments import surroundings, warn_of_unknown
 from sigwire.files.lines import BrokenLine, LineFile, read_lines
 from sigwire.files.spool import Spool
@@ -59,7 +59,8 @@ class ExampleRecord:
     """One run on one example. ``index``: its position in the devset; ``repeat``: from 1; ``started``: a time in UTC.
 
     ``inputs`` and ``labels`` are JSON; media are references. ``kept``: read from the file of an earlier run. ``segment``: the
-    part of a resumed run in which the program answered, from 0.
+    part of a resumed run in which the program answered, from 0. ``forms``: the fields of the example that their declared types
+    do not read back (``plain.Written``).
     """
 
     id: str
@@ -71,6 +72,7 @@ class ExampleRecord:
     started: str = ""
     kept: bool = False
     segment: int = 0
+    forms: Mapping[str, Form] = field(default_factory=dict[str, Form])
 
     @property
     def outputs(self) -> JsonObject | None:
@@ -101,6 +103,7 @@ class ExampleRecord:
             "labels": self.labels,
             **self.cell.to_json(),
             "started": self.started,
+            **({"example_forms": {**self.forms}} if self.forms else {}),
         }
 
     @classmethod
@@ -108,7 +111,8 @@ class ExampleRecord:
         """Decode the result of ``to_json``. Unknown members are ignored. ``segment``: the part in which the line stands."""
         cell = Cell.from_json(data)
         read = {"segment": segment, **decode_fields(_RecordPlace, data, ignores_unknown=True)}
-        return cls(**{**read, "id": str(read["id"])}, cell=cell, kept=kept)
+        forms = read.pop("example_forms", {})
+        return cls(**{**read, "id": str(read["id"])}, cell=cell, kept=kept, forms=forms)
 
     def line(self, segment: int) -> JsonObject:
         """Return the line of the record in a part of the file: another part is named if the program answered in it."""
@@ -126,6 +130,7 @@ class _RecordPlace:
     labels: JsonObject
     started: str = ""
     segment: int = 0
+    example_forms: Mapping[str, Form] = field(default_factory=dict[str, Form])
 
 
 class RecordFile:

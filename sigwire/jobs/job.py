@@ -18,6 +18,7 @@ from sigwire.errors import ConfigurationError, StateError
 from sigwire.jobs.paths import check_path, digests_of, path_of
 from sigwire.keywords import ChecksKeywords
 from sigwire.lm.base import BaseLM
+from sigwire.modules.field_types import FieldTypes, types_of
 from sigwire.modules.module import Module
 from sigwire.modules.programs.encoding import ProgramEncoder
 from sigwire.modules.programs.library import LIBRARY
@@ -70,6 +71,11 @@ class Job(ChecksKeywords):
     rows: str | None = None
     options: JsonObject = field(default_factory=dict[str, JsonValue], repr=False)
     runner: str | None = field(default=None, repr=False)
+    types: FieldTypes = field(default_factory=dict[str, Any], init=False, repr=False, compare=False)
+    """The fields that the program of ``of`` declares. They stay in this process: a worker reads them from the program."""
+
+    def __getstate__(self) -> dict[str, object]:
+        return {**self.__dict__, "types": {}}
 
     def __post_init__(self) -> None:
         if self.runner is None:  # a job keeps it: the process that reads a pickle may have no usual one
@@ -123,7 +129,7 @@ class Job(ChecksKeywords):
         """
         now, defaults = current(), Settings()
         changed = {name: getattr(now, name) for name in _TRAVELLING if getattr(now, name) != getattr(defaults, name)}
-        return cls(
+        made = cls(
             program=_program_of(program, factory),
             lm=lm if lm is not None else cast("BaseLM | None", now.lm),
             state=program.dump_state() if isinstance(program, Module) else None,
@@ -136,6 +142,8 @@ class Job(ChecksKeywords):
             rows=rows,
             runner=None if runner is None else path_of(runner, "the runner"),
         )
+        object.__setattr__(made, "types", types_of(program))
+        return made
 
     def to_json(self) -> JsonObject:
         """Return the job as JSON."""

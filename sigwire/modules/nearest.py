@@ -15,9 +15,10 @@ from typing import Any, cast
 
 from sigwire.core.json import JsonObject, dumps
 from sigwire.core.narrow import is_mapping
-from sigwire.core.record import FieldValues, to_plain
+from sigwire.core.record import FieldValues, plain_of
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import ConfigurationError, StateError
+from sigwire.signatures.fields import SignatureSpec
 
 __all__ = ["NearestDemos", "Vectorizer"]
 
@@ -38,21 +39,23 @@ class NearestDemos:
         self.count, self.vectorizer = count, vectorizer
         self._indexed: tuple[tuple[object, ...], _WordIndex | _VectorIndex] | None = None
 
-    def choose(self, demos: Sequence[object], inputs: FieldValues) -> list[object]:
-        """Return the demos for a call."""
+    def choose(self, demos: Sequence[object], inputs: FieldValues, spec: SignatureSpec | None = None) -> list[object]:
+        """Return the demos for a call. ``spec``: of its signature, by whose types values are compared."""
         if len(demos) <= self.count:
             return list(demos)
-        scores = self._index(demos, list(inputs)).scores(_text_of(inputs, inputs), self.vectorizer)
+        scores = self._index(demos, list(inputs), spec).scores(_text_of(inputs, inputs, spec), self.vectorizer)
         best = sorted(range(len(demos)), key=lambda at: (-scores[at], at))[: self.count]
         return [demos[at] for at in reversed(best)]
 
-    def _index(self, demos: Sequence[object], names: list[str]) -> _WordIndex | _VectorIndex:
+    def _index(
+        self, demos: Sequence[object], names: list[str], spec: SignatureSpec | None
+    ) -> _WordIndex | _VectorIndex:
         found = self._indexed
         if found is not None and len(found[0]) == len(demos) and all(map(is_, found[0], demos)):
             index = found[1]
             if isinstance(index, _VectorIndex) == (self.vectorizer is not None):
                 return index
-        texts = [_text_of(_fields_of(demo), names) for demo in demos]
+        texts = [_text_of(_fields_of(demo), names, spec) for demo in demos]
         made = _WordIndex(texts) if self.vectorizer is None else _VectorIndex(_vectors(self.vectorizer, texts))
         self._indexed = (tuple(demos), made)
         return made
@@ -123,13 +126,15 @@ def _vectors(vectorizer: Vectorizer, texts: list[str]) -> list[list[float]]:
     return made
 
 
-def _text_of(fields: Mapping[str, Any], names: Iterable[str]) -> str:
-    """Return the values of some fields as text. Tools are not compared."""
+def _text_of(fields: Mapping[str, Any], names: Iterable[str], spec: SignatureSpec | None) -> str:
+    """Return the values of some fields as text, by their types. Tools are not compared."""
     parts: list[str] = []
+    dump = plain_of if spec is None else spec.dump
     for name in names:
         value: object = fields.get(name)
         if value is not None and not isinstance(value, Tool) and name != "tools":
-            parts.append(value if isinstance(value, str) else dumps(to_plain(value)))
+            plain = value if isinstance(value, str) else dump({name: value})[name]
+            parts.append(plain if isinstance(plain, str) else dumps(plain))
     return " | ".join(parts)
 
 

@@ -196,7 +196,7 @@ class Predict(ReadingCalls[P, S], Predictor):
         plan = type(self).plan_for(self, signature, lm, values, options)
         demos: Any = specials.get("demos", self.demos)
         if self.nearest is not None and "demos" not in specials:
-            demos = self.nearest.choose(demos, inputs)
+            demos = self.nearest.choose(demos, inputs, signature.spec)
         overlay = self._overlay(plan, inputs) if self.tool_texts else None
         facts = {"signature": signature, "inputs": inputs, "demos": demos}
         request = watched_value(
@@ -265,7 +265,7 @@ class Predict(ReadingCalls[P, S], Predictor):
         }
 
     def prepare_state(self, state: FieldValues, *, allow_unsafe_lm_state: bool = False) -> Callable[[], None]:
-        """Check a state; return the change that applies it. Demos are loaded as dicts."""
+        """Check a state; return the change that applies it. Demos are loaded as dicts of values of the declared types."""
         if not isinstance(state, Mapping) or not isinstance(state.get("signature"), Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise StateError("a predictor's state is an object with a signature.")
         lists = {name: _state_list(name, state) for name in _LISTS}
@@ -273,6 +273,7 @@ class Predict(ReadingCalls[P, S], Predictor):
             if not isinstance(demo, Mapping):
                 raise StateError(f"a demo is an object, not {type(demo).__name__}.")
         signature = self.signature.load_state(state["signature"])
+        lists = {name: [_typed_record(record, signature) for record in records] for name, records in lists.items()}
         texts = _load_tool_texts(state.get("tool_texts"))
         nearest = NearestDemos.from_state(state.get("nearest"), lists["demos"], self.nearest)
         lm = _load_lm(state.get("lm"), allow_unsafe_lm_state)
@@ -368,6 +369,10 @@ def _state_list(name: str, state: FieldValues) -> list[object]:
     if not issubclass(type(value), list):
         raise StateError(f"{name} is a list, not {type(value).__name__}.")
     return list(cast("list[object]", value))
+
+
+def _typed_record(record: object, signature: SignatureClass) -> object:
+    return signature.spec.restore(cast(FieldValues, record)) if isinstance(record, Mapping) else record
 
 
 def _load_tool_texts(state: object) -> dict[str, ToolText]:

@@ -29,6 +29,7 @@ from sigwire.journal.packing import digest_of
 from sigwire.modules.agents.react import ReAct
 from sigwire.modules.module import Module
 from sigwire.modules.tool_texts import alias_problem
+from sigwire.signatures.fields import SignatureSpec
 
 __all__ = ["Candidate", "Demo", "Slot", "applied", "candidate_of", "check_text", "slots", "tunable"]
 
@@ -269,7 +270,8 @@ def applied(student: M, candidate: Candidate) -> M:
     if unknown := sorted(candidate.demos.keys() - predictors.keys()):
         raise _unknown_error(f"demos of {unknown[0]!r}", program)
     for name, demos in candidate.demos.items():
-        predictors[name].demos = [Example.from_json(demo.data) for demo in demos]
+        spec: SignatureSpec = predictors[name].signature.spec
+        predictors[name].demos = [_demo_of(demo, spec) for demo in demos]
     if candidate.lm_options:
         for predictor in predictors.values():
             predictor.config = {**predictor.config, **candidate.lm_options}
@@ -278,6 +280,14 @@ def applied(student: M, candidate: Candidate) -> M:
         if owner is None or not _set_text(predictors[owner], slot[len(owner) + 1 :], text):
             raise _unknown_error(f"the slot {slot!r}", program)
     return program
+
+
+def _demo_of(demo: Demo, spec: SignatureSpec) -> Example:
+    """Return a demo with the values of its fields by their types."""
+    example = Example.from_json(demo.data)
+    for name, value in spec.restore(example.__dict__).items():
+        example.__dict__[name] = value
+    return example
 
 
 def _unknown_error(part: str, program: Module) -> ConfigurationError:

@@ -9,8 +9,10 @@ from hashlib import sha256
 from typing import Literal
 
 from sigwire.core.example import Example
+from sigwire.core.json import JsonObject
 from sigwire.errors import InputError
-from sigwire.evaluate.plain import dumped_example, types_of
+from sigwire.evaluate.plain import dumped_example, plain_fields
+from sigwire.modules.field_types import FieldTypes, types_of
 from sigwire.optimizers.candidate import Candidate, Demo, Slot
 from sigwire.optimizers.judge import Judge
 from sigwire.optimizers.sampling import Choices, ChoiceSampler, RandomChoices
@@ -67,6 +69,13 @@ class Task:
         if row not in self.train:
             raise InputError(f"The row {row!r} is not in the training set: rules do not read other rows.")
         return self.example_of(row)
+
+    def plain(self, example: Example) -> JsonObject:
+        """Return the fields of an example as JSON, by the types of the program's fields; of one name that of the first."""
+        types: FieldTypes = {
+            spec.name: spec for each in reversed([*self.signatures.values()]) for spec in each.spec.fields
+        }
+        return plain_fields(dict(example.items()), types)
 
     def labeled_demo(self, row: str, predictor: str) -> Demo | None:
         """Return a training row as a demo of a predictor; ``None`` if it has none of its outputs or inputs."""

@@ -9,7 +9,7 @@ from typing import Any, Literal, cast
 
 from sigwire.core.typed_dict import TypeExpression
 
-__all__ = ["allows_none", "contains", "describe_type", "members_of", "nested_types", "strip_annotated"]
+__all__ = ["allows_none", "contains", "describe_type", "is_untyped", "members_of", "nested_types", "strip_annotated"]
 
 
 def strip_annotated(annotation: object) -> TypeExpression:
@@ -70,6 +70,21 @@ def allows_none(annotation: object) -> bool:
     if origin is Literal:
         return None in arguments
     return origin in (typing.Union, types.UnionType) and any(map(allows_none, arguments))
+
+
+def is_untyped(annotation: object) -> bool:
+    """Return True if a type is, or has in its arguments, ``Any``, ``object`` or a container without arguments.
+
+    >>> is_untyped(dict[str, Any]), is_untyped(list), is_untyped(list[int])
+    (True, True, False)
+    """
+    kind: object = strip_annotated(annotation)
+    if any(kind is each for each in _UNTYPED):
+        return True
+    return typing.get_origin(kind) is not Literal and any(map(is_untyped, typing.get_args(kind)))
+
+
+_UNTYPED = (Any, object, dict, frozenset, list, set, tuple)
 
 
 def contains(annotation: object, *wanted: type) -> bool:

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from sigwire.core.foreign_names import DIRECTION_KEY
 from sigwire.core.json import JsonObject, JsonValue
-from sigwire.core.record import FieldValue, FieldValues, to_plain
+from sigwire.core.record import FieldValue, FieldValues, dump_fields, is_same, to_plain
 from sigwire.core.typed_dict import TypeExpression
 from sigwire.errors import FieldDefinitionError, SignatureError
-from sigwire.signatures.annotations import allows_none
+from sigwire.signatures.annotations import allows_none, is_untyped
 from sigwire.signatures.declarations import (
     ADDED_KEY,
     AT_CALL_KEY,
@@ -31,6 +31,7 @@ from sigwire.signatures.declarations import (
 )
 from sigwire.signatures.json_form import JsonForm
 from sigwire.signatures.roles import Direction, Role, check_fillable, fillable_form, role_of, validated_as
+from sigwire.signatures.types.history import History, changed_turns
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FieldSpec", "SignatureSpec", "check_roles", "compile_bare", "compile_field", "fields_of", "infer_prefix",
-    "list_names", "make_spec", "recompile", "replace_fields",
+    "list_names", "make_spec", "plain_history", "recompile", "replace_fields", "restored", "typed_history",
 ]  # fmt: skip
 
 
@@ -150,6 +151,39 @@ class FieldSpec:
         if self._is_scalar and type(value) is self.annotation:
             return value
         return self.json_form.load(value)
+
+    def restore(self, plain: JsonValue, write: Callable[[JsonValue], JsonValue] | None = None) -> FieldValue:
+        """Decode what ``dump`` wrote. JSON that does not fit, or that the type writes in another way, is unchanged.
+
+        ``write``: what was done to the JSON after ``dump``.
+
+        >>> from sigwire.signatures.signature import Signature
+        >>> score = Signature("text -> score: float").spec.outputs[0]
+        >>> score.restore(0.5), score.restore("high")
+        (0.5, 'high')
+        """
+        if plain is None or self.role == "tools":
+            return plain
+        try:
+            made = self.load(plain)
+            again = self.dump(made)
+            return made if is_same(again if write is None else write(again), plain) else plain
+        except Exception:  # a validator of the user may raise anything
+            return plain
+
+    @property
+    def is_untyped(self) -> bool:
+        """Whether a part of the type is untyped: its values are JSON data outside of the program that made them."""
+        return is_untyped(self.annotation)
+
+    def reads_back(self, value: object, plain: JsonValue) -> bool:
+        """Return True if ``load`` makes an equal value of ``plain``, the JSON of a value."""
+        if value is None or (self._is_scalar and type(value) is self.annotation):
+            return True
+        try:
+            return is_same(self.load(plain), value)
+        except Exception:  # as above
+            return False
 
     @property
     def _is_scalar(self) -> bool:
@@ -345,16 +379,18 @@ class SignatureSpec:
 
         Raises ``ValueError`` with the name of a field whose value has no JSON form.
         """
-        known, plain = self.by_name, dict[str, JsonValue]()
-        for name, value in fields.items():
-            try:
-                plain[name] = known[name].dump(value) if name in known else to_plain(value)
-            except ValueError as error:
-                raise ValueError(f"the field {name!r}: {error}") from error
-        return plain
+        return dump_fields(fields, self._dumped)
+
+    def _dumped(self, name: str, value: object) -> JsonValue:
+        if isinstance(value, History):
+            value = self.plain_history(value)
+        spec = self.by_name.get(name)
+        return cast(JsonValue, to_plain(value)) if spec is None else spec.dump(value)
 
     def load(self, fields: FieldValues) -> dict[str, FieldValue]:
         """Decode JSON values to the declared types; values of other names are unchanged.
+
+        Raises ``ValueError`` with the name of a field whose value does not fit.
 
         >>> from sigwire.signatures.signature import Signature
         >>> Signature("a -> when: datetime.date", custom_types={"datetime": __import__("datetime")}).spec.load(
@@ -363,10 +399,57 @@ class SignatureSpec:
         {'when': datetime.date(2026, 1, 2)}
         """
         known = self.by_name
+        return {name: self._loaded(known[name], value) if name in known else value for name, value in fields.items()}
+
+    def _loaded(self, spec: FieldSpec, value: FieldValue) -> FieldValue:
+        try:
+            made = value if value is None else spec.load(value)
+        except (ValueError, TypeError) as error:
+            raise ValueError(
+                f"The field {spec.name!r} cannot be read from {value!r:.60}: {error} (reading JSON). Read it with the "
+                "signature that it was written with."
+            ) from error
+        return self.typed_history(made) if isinstance(made, History) else made
+
+    def restore(self, fields: FieldValues) -> dict[str, FieldValue]:
+        """Decode what ``dump`` wrote; see ``FieldSpec.restore``. Values of other names are unchanged.
+
+        >>> from sigwire.signatures.signature import Signature
+        >>> Signature("a -> score: float").spec.restore({"score": "high", "augmented": True})
+        {'score': 'high', 'augmented': True}
+        """
+        return restored(fields, self.by_name)
+
+    def plain_history(self, history: History) -> History:
+        """Return a history with the values of declared fields as JSON by their types; ``typed_history`` decodes them."""
+        return plain_history(history, self.by_name)
+
+    def typed_history(self, history: History) -> History:
+        """Return a history with the JSON values of declared fields by their types."""
+        return typed_history(history, self.by_name)
+
+
+def restored(fields: FieldValues, known: Mapping[str, FieldSpec]) -> dict[str, FieldValue]:
+    """Decode what ``FieldSpec.dump`` wrote of the fields in ``known``; see ``FieldSpec.restore``. Others are unchanged."""
+    found = {name: known[name].restore(value) if name in known else value for name, value in fields.items()}  # type: ignore[arg-type]
+    return {name: typed_history(value, known) if isinstance(value, History) else value for name, value in found.items()}
+
+
+def plain_history(history: History, known: Mapping[str, FieldSpec]) -> History:
+    """Return a history with the values of the fields in ``known`` as JSON by their types; ``typed_history`` decodes them."""
+
+    def plain(turn: FieldValues) -> dict[str, FieldValue]:
         return {
-            name: known[name].load(value) if name in known and value is not None else value
-            for name, value in fields.items()
+            name: known[name].dump(value) if name in known and known[name].role == "value" else value
+            for name, value in turn.items()
         }
+
+    return changed_turns(history, plain)
+
+
+def typed_history(history: History, known: Mapping[str, FieldSpec]) -> History:
+    """Return a history with the JSON values of the fields in ``known`` by their types."""
+    return changed_turns(history, lambda turn: restored(turn, known))
 
 
 def check_roles(signature: str, fields: Iterable[FieldSpec]) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 from sigwire.core.json import JsonValue, dumps
 from sigwire.core.narrow import is_items, is_object
-from sigwire.core.record import to_plain
+from sigwire.core.record import is_same, to_plain
 from sigwire.core.set_order import sort_sets
 from sigwire.core.typed_dict import TypeExpression
 from sigwire.signatures.annotations import nested_types
@@ -55,7 +55,7 @@ class JsonForm:
         options: dict[str, Any] = {"mode": "json", "by_alias": self.by_alias}
         try:
             plain: JsonValue = self.adapter.dump_python(value, warnings="error", **options)
-        except (PydanticSerializationError, UnicodeError) as error:
+        except (PydanticSerializationError, UnicodeError, TypeError) as error:
             if self._is_of_the_type(value):
                 raise ValueError(f"{type(value).__name__} has no JSON form: {error}") from error
             plain = to_plain(value)
@@ -65,7 +65,7 @@ class JsonForm:
         """Return True if validation gives an equal value of its class."""
         try:
             made = self.adapter.validate_python(value)
-            return type(made) is type(value) and bool(made == value)
+            return type(made) is type(value) and is_same(made, value)
         except Exception:  # a validator of the user may raise anything
             return False
 

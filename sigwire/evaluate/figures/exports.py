@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
 
-from sigwire.core.json import JsonValue, dumps
+from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.record import Record
 from sigwire.evaluate.figures.scored_run import ScoredRun
 from sigwire.evaluate.figures.tool_counts import total_tools
@@ -75,13 +75,21 @@ def flat_rows(run: ScoredRun) -> list[ExportRow]:
 
 
 def _flat_row(run: ScoredRun, place: int) -> ExportRow:
-    example, prediction, score = run.examples[place], run.predictions[place], run.records[place].cell.score
-    inputs = plain_fields(example.__dict__)
+    example, prediction, record = run.examples[place], run.predictions[place], run.records[place]
+    score = record.cell.score
+    inputs = _shown(example.__dict__, {**record.inputs, **record.labels})
     # An output without fields is a column.
-    outputs = plain_fields(prediction.__dict__ if isinstance(prediction, Record) else {"prediction": prediction})
+    fields = prediction.__dict__ if isinstance(prediction, Record) else {"prediction": prediction}
+    outputs = _shown(fields, record.cell.outputs or {})
     merged: ExportRow = {f"example_{name}" if name in outputs else name: value for name, value in inputs.items()}
     merged |= {f"pred_{name}" if name in inputs else name: value for name, value in outputs.items()}
     return {**merged, run.metric_name: run.failure_score if score is None else score}
+
+
+def _shown(fields: Mapping[str, object], written: JsonObject) -> JsonObject:
+    """Return fields as JSON: as the record has them, by their types."""
+    rest = plain_fields({name: value for name, value in fields.items() if name not in written})
+    return {name: written[name] if name in written else rest[name] for name in fields}
 
 
 def _with_all_columns(found: Sequence[ExportRow]) -> list[ExportRow]:

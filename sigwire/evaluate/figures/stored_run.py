@@ -12,9 +12,10 @@ from sigwire.core.json import JsonObject, decode_fields
 from sigwire.errors import ConfigurationError
 from sigwire.evaluate.cell import stored_prediction
 from sigwire.evaluate.figures.scored_run import ScoredRun
-from sigwire.evaluate.plain import FieldTypes, typed_fields, types_of
+from sigwire.evaluate.plain import typed_fields
 from sigwire.evaluate.records import RecordFile, headers_of, last_records, last_run, reading_records
 from sigwire.evaluate.statistics import check_reducer
+from sigwire.modules.field_types import FieldTypes, types_of
 
 __all__ = ["load_run"]
 
@@ -66,7 +67,9 @@ def _run_of(rows: list[JsonObject], path: str | os.PathLike[str], types: FieldTy
         str(head.program["class"]).rpartition(".")[2],
         tuple(records),
         tuple(
-            Example.with_inputs(Example(typed_fields({**record.inputs, **record.labels}, types)), *record.inputs)
+            Example.with_inputs(
+                Example(typed_fields({**record.inputs, **record.labels}, types, record.forms)), *record.inputs
+            )
             for record in records
         ),
         tuple(stored_prediction(record.cell, types) for record in records),

@@ -41,6 +41,7 @@ from sigwire.jobs.job import Job, run_rows_with
 from sigwire.jobs.journal import digest_of, read_blocks, remove_block
 from sigwire.jobs.paths import load_path
 from sigwire.jobs.submissions import ExecutorLike
+from sigwire.modules.field_types import types_of
 
 if TYPE_CHECKING:
     from sigwire.lm.policy.money.budget import Budget
@@ -167,10 +168,11 @@ def _drawn(job: Job, rows: RowsLike, repeat: int) -> Iterator[Row]:
     If the job has ``rows``, they are ids, which the workers read.
     """
     seen, again, has_ids = set[int](), Counter[str](), job.rows is not None
+    types = job.types or types_of(_found(job.program))
     for index, given in enumerate(rows):
         example = Example(id=_id(given, index)).with_inputs() if has_ids else as_example(given, f"Row {index}")
         has_id = "id" in example
-        own = str(example["id"]) if has_id else content_digest(example)[:10]
+        own = str(example["id"]) if has_id else content_digest(example, types)[:10]
         size = len(seen)
         seen.add(digest_of({"id": own, "repeat": 1}))
         if len(seen) == size:
@@ -180,7 +182,7 @@ def _drawn(job: Job, rows: RowsLike, repeat: int) -> Iterator[Row]:
             own = f"{own}-{again[own] + 1}"
         sent = Example().with_inputs() if has_ids else example
         for number in range(1, repeat + 1):
-            yield Row(lambda: job, sent, own, index, number, number if number > 1 else None, own)
+            yield Row(lambda: job, sent, own, index, number, number if number > 1 else None, own, types)
 
 
 def _content_of(row: JsonObject) -> int:
@@ -250,6 +252,15 @@ class _MapFile(RowsCaller):
 
     def sync(self) -> None:
         self._file.sync()
+
+
+def _found(given: object) -> object:
+    """Return what a path names; other values, and a path that only the workers can import, as they are."""
+    if not isinstance(given, str) or ":" not in given:
+        return given
+    with suppress(Exception):
+        return load_path(given)
+    return given
 
 
 def _fingerprint(job: Job) -> JsonObject:

@@ -8,14 +8,15 @@ from dataclasses import replace
 from typing import Any, cast
 
 from sigwire.core.example import Example
-from sigwire.core.json import JsonObject
-from sigwire.core.record import to_plain
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.record import FieldValue, is_same
 from sigwire.errors import InputError
 from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.examples import split_fields
-from sigwire.evaluate.plain import NO_TYPES, FieldTypes, dumped_fields, plain_fields, types_of
+from sigwire.evaluate.plain import plain_fields, written_fields
 from sigwire.evaluate.records import ExampleRecord
 from sigwire.evaluate.segments import utc_now
+from sigwire.modules.field_types import NO_TYPES, FieldTypes, dumped_fields, types_of
 
 __all__ = ["ENDED", "as_example", "example_of", "is_record_of", "record_of", "row_of"]
 
@@ -44,18 +45,34 @@ def row_of(example: Example, own: str, index: int, repeat: int, types: FieldType
     >>> row_of(Example(question="2+2?", tags=("a",)).with_inputs("question"), "7", 0, 1)["typed"]
     {'fields': {'tags': ['a']}}
     """
-    inputs, labels = (plain_fields(part, types) for part in split_fields(example))
-    shown = {**inputs, **labels}
+    inputs, labels = (written_fields(part, types) for part in split_fields(example))
+    shown, forms = {**inputs.plain, **labels.plain}, {**inputs.forms, **labels.forms}
     try:
         typed = {name: value for name, value in example.__dict__.items() if not _is_json(value, shown.get(name))}
-        row: JsonObject = {"id": own, "index": index, "repeat": repeat, "inputs": inputs, "labels": labels}
-        return {**row, "typed": Example(dumped_fields(typed, types)).to_json()} if typed else row
+        row: JsonObject = {"id": own, "index": index, "repeat": repeat, "inputs": inputs.plain, "labels": labels.plain}
+        if forms:
+            row["example_forms"] = {**forms}
+        return {**row, "typed": Example(_sent(typed, types)).to_json()} if typed else row
     except (ValueError, RecursionError) as error:
-        raise InputError(f"The row {own} has a value without a JSON form (sending it to a worker): {error}") from error
+        raise InputError(
+            f"The row {own} cannot be sent to a worker: {error} (drawing rows). Give the type a serializer and a validator, or "
+            "pass data."
+        ) from error
+
+
+def _sent(fields: dict[str, FieldValue], types: FieldTypes) -> dict[str, object]:
+    """Return the fields with the declared ones as JSON. Raises ``ValueError`` for one that a worker would not read equal."""
+    sent = dumped_fields(fields, types)
+    for name, plain in sent.items():
+        if plain is fields[name] or types[name].is_untyped:
+            continue
+        if not types[name].reads_back(fields[name], cast(JsonValue, plain)):
+            raise ValueError(f"the field {name!r} would be read as another value than {fields[name]!r:.60}")
+    return sent
 
 
 def _is_json(value: object, shown: object) -> bool:
-    return value is shown or (type(value) is type(shown) and to_plain(value) == shown == value)
+    return value is shown or (type(value) is type(shown) and is_same(value, shown))
 
 
 def example_of(row: JsonObject, program: object) -> Example:

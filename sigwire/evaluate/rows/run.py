@@ -25,7 +25,7 @@ from sigwire.evaluate.cell import Cell, CellOptions, cell_steps
 from sigwire.evaluate.examples import split_fields
 from sigwire.evaluate.failures import Failure, unscored
 from sigwire.evaluate.metric_plan import MetricPlan, Metrics
-from sigwire.evaluate.plain import FieldTypes, plain_fields
+from sigwire.evaluate.plain import Form, written_fields
 from sigwire.evaluate.records import ExampleRecord
 from sigwire.evaluate.rows.in_flight import RowsInFlight, waiting_text
 from sigwire.evaluate.rows.rows import ENDED, is_record_of, row_of
@@ -34,6 +34,7 @@ from sigwire.jobs.journal import RowKey, key_of, read_blocks, remove_block
 from sigwire.lm.policy.limits.runs import Run
 from sigwire.lm.policy.money.opened import open_budgets
 from sigwire.modules.batch import in_run
+from sigwire.modules.field_types import FieldTypes
 from sigwire.settings import context
 
 if TYPE_CHECKING:
@@ -90,8 +91,11 @@ class FinishedRow(NamedTuple):
         row = self.row
         if row.stored is not None:
             return replace(row.stored, cell=self.cell)
-        inputs, labels = (plain_fields(part, row.types) for part in split_fields(row.example))
-        found = ExampleRecord(row.id, row.index, row.repeat, inputs, labels, self.cell, self.started)
+        inputs, labels = (written_fields(part, row.types) for part in split_fields(row.example))
+        forms: dict[str, Form] = {**inputs.forms, **labels.forms}
+        found = ExampleRecord(
+            row.id, row.index, row.repeat, inputs.plain, labels.plain, self.cell, self.started, forms=forms
+        )
         own = max(0, segment - self.is_recovered)
         return replace(found, segment=own) if own else found
 

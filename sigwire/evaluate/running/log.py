@@ -10,7 +10,6 @@ from typing import Any
 from sigwire.core.example import Example
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.evaluate.cell import stored_prediction
-from sigwire.evaluate.plain import NO_TYPES, FieldTypes
 from sigwire.evaluate.records import (
     ExampleRecord,
     RecordFile,
@@ -20,6 +19,7 @@ from sigwire.evaluate.records import (
     segment_header,
 )
 from sigwire.evaluate.rows.rows import is_record_of
+from sigwire.modules.field_types import NO_TYPES, FieldTypes
 
 __all__ = ["RunLog"]
 

@@ -26,7 +26,6 @@ from sigwire.evaluate.examples import check_devset, check_program, example_ids
 from sigwire.evaluate.failures import Failure
 from sigwire.evaluate.git import git_state
 from sigwire.evaluate.metric_plan import MetricPlan
-from sigwire.evaluate.plain import types_of
 from sigwire.evaluate.progress import progress_reporter
 from sigwire.evaluate.records import ExampleRecord, run_header
 from sigwire.evaluate.result import EvaluationResult
@@ -36,6 +35,7 @@ from sigwire.evaluate.running.options import EvaluationOptions
 from sigwire.evaluate.running.stop import EvaluationStop, StopRule
 from sigwire.evaluate.segments import utc_now
 from sigwire.jobs.errors import JobRefused
+from sigwire.modules.field_types import types_of
 from sigwire.modules.module import Module
 from sigwire.observe.callbacks import watched_call, watched_steps
 from sigwire.settings import Settings, current
@@ -84,7 +84,8 @@ class EvaluationRun(RowsCaller):
         self._program, self._options, self._plan = program, options, plan
         check_program(program)
         self._examples = check_devset(options.devset, program)
-        self._ids = example_ids(self._examples)
+        self._types = types_of(program)
+        self._ids = example_ids(self._examples, self._types)
         self._total = len(self._examples) * options.repeat
         self._lock = threading.Lock()
         self._scope = CancelScope()
@@ -92,7 +93,6 @@ class EvaluationRun(RowsCaller):
         self._has_printed = False
         self._started = time.monotonic()
         self._log = RunLog(_log_path(program, options), self._make_header(), options.resume)
-        self._types = types_of(program)
         self._log.take(self._ids, self._examples, options.repeat, self._types)
         mode = options.progress if options.display_progress in (None, True) else False
         self._reporter = progress_reporter(mode, self._total, plan.name)

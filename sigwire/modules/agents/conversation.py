@@ -13,6 +13,7 @@ from sigwire.core.messages import Message, Part
 from sigwire.core.record import FieldValues, to_plain
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.modules.agents.tool_run import ToolRun
+from sigwire.signatures.fields import SignatureSpec
 from sigwire.signatures.types.history import AnyTurn, History, Turn
 
 __all__ = [
@@ -25,9 +26,12 @@ _REMOVED = "[Result removed to save space: {} characters]"
 _LARGE_RESULT = 200  # characters
 
 
-def earlier_history(before: object, outputs: Collection[str]) -> History:
-    """Return the history of an earlier run (``None``: none), from which another continues. Raises ``InputError``."""
-    return without_outputs(answer_open_calls(History.read(before)), outputs) if before is not None else History()
+def earlier_history(before: object, spec: SignatureSpec) -> History:
+    """Return the history of an earlier run (``None``: none), from which another run of a signature continues.
+
+    Raises ``InputError`` for a value that is no history.
+    """
+    return without_outputs(answer_open_calls(History.read(before)), spec) if before is not None else History()
 
 
 def answer_open_calls(history: History) -> History:
@@ -135,7 +139,10 @@ def _lines(turn: AnyTurn) -> Iterator[str]:
 
 
 def _text_of(value: object) -> str:
-    return value if isinstance(value, str) else dumps(to_plain(value))
+    try:
+        return value if isinstance(value, str) else dumps(to_plain(value))
+    except ValueError:  # only its field knows a JSON form
+        return repr(value)
 
 
 def latest_inputs(history: History, names: Container[str]) -> dict[str, object]:
@@ -146,14 +153,15 @@ def latest_inputs(history: History, names: Container[str]) -> dict[str, object]:
     return {}
 
 
-def without_outputs(history: History, outputs: Collection[str]) -> History:
+def without_outputs(history: History, spec: SignatureSpec) -> History:
     """Return the history with each turn's outputs as an assistant message; the same object if no turn has outputs."""
-    if not any(isinstance(turn, Turn) and any(name in turn for name in outputs) for turn in history.messages):
+    names = {field.name for field in spec.outputs}
+    if not any(isinstance(turn, Turn) and not names.isdisjoint(turn) for turn in history.messages):
         return history
-    return History([part for turn in history.messages for part in _split_turn(turn, outputs)])
+    return History([part for turn in history.messages for part in _split_turn(turn, names, spec)])
 
 
-def _split_turn(turn: AnyTurn, outputs: Collection[str]) -> Iterator[AnyTurn]:
+def _split_turn(turn: AnyTurn, outputs: Collection[str], spec: SignatureSpec) -> Iterator[AnyTurn]:
     if not isinstance(turn, Turn):
         yield turn
         return
@@ -161,11 +169,11 @@ def _split_turn(turn: AnyTurn, outputs: Collection[str]) -> Iterator[AnyTurn]:
     if inputs := {name: value for name, value in turn.items() if name not in answers}:
         yield Turn(inputs)
     if answers:
-        yield Message.assistant(answer_text(answers))
+        yield Message.assistant(answer_text(answers, spec))
 
 
-def answer_text(outputs: FieldValues) -> str:
-    """Return output values as the text of an assistant message: a single text as it is, other values as JSON."""
+def answer_text(outputs: FieldValues, spec: SignatureSpec) -> str:
+    """Return output values as the text of an assistant message: a single text as it is, other values as JSON by their types."""
     if len(outputs) == 1 and isinstance(only := next(iter(outputs.values())), str):
         return only
-    return dumps({name: to_plain(value) for name, value in outputs.items()})
+    return dumps(spec.dump(outputs))

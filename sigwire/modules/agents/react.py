@@ -242,7 +242,7 @@ class ReAct(ReadsInputs, Generic[P, S]):
     def load_result(self, data: FieldValues) -> Prediction:
         """Decode the JSON of a result of this agent (``prediction.to_json()``), the run included."""
         prediction = Prediction.from_json(data, signature=self.signature)
-        load_run_fields(prediction.__dict__, self._output_names)
+        load_run_fields(prediction.__dict__, self.signature.spec.by_name)
         return prediction
 
     if TYPE_CHECKING:
@@ -393,7 +393,7 @@ class ReAct(ReadsInputs, Generic[P, S]):
                 raise state.stopped_error(names, end, f"and could not be extracted: {error}") from error
         state.add_prediction(prediction, "extract")
         outputs = dict(prediction.__dict__)
-        state.add_outputs({name: value for name, value in outputs.items() if name in names})
+        state.add_outputs({name: value for name, value in outputs.items() if name in names}, self._signatures.task.spec)
         return outputs
 
     def _run_without_tools(self, state: RunState) -> Steps[Prediction]:

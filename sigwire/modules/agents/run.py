@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeAlias
 
@@ -13,6 +13,7 @@ from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.errors import InputError
 from sigwire.modules.answer import meta_of
 from sigwire.show.card import HasCard
+from sigwire.signatures.fields import FieldSpec, typed_history
 from sigwire.signatures.types.history import History
 
 __all__ = ["AgentRun", "ReActStep", "Termination", "TerminationReason", "load_run_fields"]
@@ -99,14 +100,17 @@ _RUN_FIELDS: Mapping[str, Callable[[Any], object]] = {
 }
 
 
-def load_run_fields(fields: dict[str, Any], outputs: Collection[str]) -> None:
+def load_run_fields(fields: dict[str, Any], known: Mapping[str, FieldSpec]) -> None:
     """Decode the fields of a run among the fields of a result, in place. An output of such a name stands beside ``run_...``.
 
+    ``known``: the fields of the agent, whose values in turns of the history get their types.
+
     >>> fields = {"steps": [], "history": {"messages": []}, "termination_reason": "submit"}
-    >>> load_run_fields(fields, ["answer"])
+    >>> load_run_fields(fields, {})
     >>> fields["steps"], fields["termination_reason"]
     ((), 'submit')
     """
     for name, load in _RUN_FIELDS.items():
-        name = f"run_{name}" if name in outputs else name
-        fields[name] = load(fields[name])
+        name = f"run_{name}" if name in known and known[name].direction == "output" else name
+        value = load(fields[name])
+        fields[name] = typed_history(value, known) if isinstance(value, History) else value

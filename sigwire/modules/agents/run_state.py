@@ -33,6 +33,7 @@ from sigwire.modules.agents.step_log import StepLog
 from sigwire.modules.agents.tool_run import ToolRun
 from sigwire.modules.answer import meta_of
 from sigwire.modules.program_stream import EventPath
+from sigwire.signatures.fields import SignatureSpec
 from sigwire.signatures.signature import SignatureMeta
 from sigwire.signatures.types.history import AnyTurn, History, Turn
 
@@ -99,9 +100,9 @@ class RunState(StepLog):
         self.add_message(Message.tool(*results))
         self.open_calls = ()
 
-    def add_outputs(self, outputs: FieldValues) -> None:
-        """Add extracted outputs as the message that ends the conversation."""
-        self.add_message(Message.assistant(conversation.answer_text(outputs)))
+    def add_outputs(self, outputs: FieldValues, spec: SignatureSpec) -> None:
+        """Add extracted outputs of a signature as the message that ends the conversation."""
+        self.add_message(Message.assistant(conversation.answer_text(outputs, spec)))
 
     def end_turn(self, runs: Sequence[ToolRun], seconds: float) -> Termination | None:
         """Add the calls of the turn as they ran; return the end of the run if a limit of calls is reached."""

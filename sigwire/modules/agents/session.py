@@ -15,6 +15,8 @@ from sigwire.errors import ConfigurationError
 from sigwire.modules.agents.run import AgentRun
 from sigwire.modules.module import Module, StepsModule
 from sigwire.modules.tree.copying import copy_value
+from sigwire.signatures.fields import SignatureSpec
+from sigwire.signatures.signature import SignatureMeta
 from sigwire.signatures.types.history import History, Turn
 
 __all__ = ["ChatSession"]
@@ -39,10 +41,12 @@ class ChatSession(StepsModule):
     def __init__(self, program: Module, conversation: History | FieldValues | Iterable[Any] = ()) -> None:
         super().__init__()
         self.program = program
-        self.conversation = History.read(conversation)
         name: object = getattr(program, "history_input", None)
         self._is_agent = isinstance(name, str)
         self._input = name if isinstance(name, str) else _history_input(program)
+        self._spec = _spec_of(program)
+        turns = History.read(conversation)
+        self.conversation = turns if turns is conversation else self._spec.typed_history(turns)
         self._is_running = threading.Lock()
 
     def steps(self, /, **inputs: object) -> Steps[Any]:
@@ -72,11 +76,20 @@ class ChatSession(StepsModule):
         return self.conversation.append(Turn({**inputs, **dict(Prediction.items(result))}))
 
     def to_json(self) -> JsonObject:
-        """Return the conversation as JSON: ``ChatSession(program, data)`` continues it."""
-        return self.conversation.to_json()
+        """Return the conversation as JSON: ``ChatSession(program, data)`` continues it, with values of the declared types.
+
+        Raises ``ValueError`` for a value without a JSON form.
+        """
+        return self._spec.plain_history(self.conversation).to_json()
 
     def __deepcopy__(self, memo: Memo) -> ChatSession:
         return ChatSession(copy_value(self.program, memo), self.conversation)
+
+
+def _spec_of(program: Module) -> SignatureSpec:
+    """Return the fields of an agent or a predictor; of another program those of its first predictor."""
+    found: object = getattr(program, "signature", None)
+    return (found if isinstance(found, SignatureMeta) else program.predictors()[0].signature).spec
 
 
 def _history_input(program: Module) -> str:

@@ -27,7 +27,7 @@ def start_run(
 
     Without inputs the run continues the task of the earlier one.
     """
-    history = conversation.earlier_history(before, signatures.outputs)
+    history = conversation.earlier_history(before, signatures.task.spec)
     if not inputs and len(history):
         inputs = conversation.latest_inputs(history, [field.name for field in signatures.task.spec.inputs])
     else:

@@ -151,7 +151,7 @@ class CodeAct(ReAct[P, S]):
             raise
         text = result_text(result, self.interpreter.limits.output)
         if submit.outputs is not None:
-            text = f"Submitted: {answer_text(submit.outputs)}"
+            text = f"Submitted: {answer_text(submit.outputs, self._signatures.task.spec)}"
         done = code_tool_run(call, result, text)
         self._add_result(state, reply, done, started)
         if is_streamed():

@@ -131,7 +131,7 @@ class RLM(ReadingCalls[P, S]):
         if args:
             raise self._reader.positional_error(type(self).__name__)
         before = None if self.history_input is None else inputs.pop(self.history_input, None)
-        earlier = type(self).session_classes.run.earlier_history(before, self._submit.codecs.keys())
+        earlier = type(self).session_classes.run.earlier_history(before, self._signatures.task.spec)
         given = type(self).prepare_inputs(self, self._reader, dict(inputs), check_types=current().warn_on_type_mismatch)
         self.toolbox.check_injected()
         run = self._start(given)
@@ -226,7 +226,8 @@ class RLM(ReadingCalls[P, S]):
             raise self._stopped_error(run, end, f"and could not be extracted: {error}") from error
         run.add_prediction(prediction, "extract")
         outputs: Mapping[str, object] = prediction.__dict__
-        run.add_outputs({name: value for name, value in outputs.items() if name in self._submit.codecs})
+        answers = {name: value for name, value in outputs.items() if name in self._submit.codecs}
+        run.add_outputs(answers, self._signatures.task.spec)
         return outputs
 
     def _stopped_error(self, run: SessionRun, end: Termination, hint: str) -> AgentStopped:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sigwire.core.json import JsonValue
@@ -12,6 +12,7 @@ from sigwire.modules.agents.conversation import answer_text, earlier_history
 from sigwire.modules.agents.run import ReActStep
 from sigwire.modules.code.code_run import CodeReply, CodeRun
 from sigwire.modules.code.variables import describe_variables, json_variables
+from sigwire.signatures.fields import SignatureSpec
 from sigwire.signatures.signature import SignatureMeta
 from sigwire.signatures.types.history import AnyTurn, History, Turn
 
@@ -50,13 +51,13 @@ class SessionRun(CodeRun):
         self.history = History([Turn({"functions": functions, "variables": inputs.described})])
 
     @classmethod
-    def earlier_history(cls, before: object, outputs: Collection[str]) -> History:
+    def earlier_history(cls, before: object, spec: SignatureSpec) -> History:
         """Return the history of an earlier run, with a result for every call; an empty one for ``None``."""
-        return earlier_history(before, outputs)
+        return earlier_history(before, spec)
 
-    def add_outputs(self, outputs: FieldValues) -> None:
-        """Add extracted outputs as the message that ends the conversation."""
-        self.history = self.history.append(Message.assistant(answer_text(outputs)))
+    def add_outputs(self, outputs: FieldValues, spec: SignatureSpec) -> None:
+        """Add extracted outputs of a signature as the message that ends the conversation."""
+        self.history = self.history.append(Message.assistant(answer_text(outputs, spec)))
 
     def turn_inputs(self, limit: int) -> FieldValues:
         """Return what the model is asked with in a turn; ``limit``: the most turns."""

@@ -7,13 +7,13 @@ from typing import Any
 
 from sigwire.core.example import Completions, Prediction
 from sigwire.core.json import dumps
-from sigwire.core.record import to_plain
 from sigwire.effects.steps import Steps
 from sigwire.errors import InputError
 from sigwire.keywords import check_whole
 from sigwire.modules.module import StepsModule
 from sigwire.modules.predict import Predict, signature_of
 from sigwire.signatures.declarations import InputField, OutputField, added_output
+from sigwire.signatures.fields import FieldSpec
 from sigwire.signatures.signature import Signature
 
 __all__ = ["MultiChainComparison"]
@@ -49,7 +49,7 @@ class MultiChainComparison(StepsModule):
         check_whole("M", M, "making a MultiChainComparison", of="answers", least=1, most=1_000)
         asked = signature_of(signature)
         self.M = M
-        self._outputs = [spec.name for spec in asked.spec.outputs]
+        self._outputs = asked.spec.outputs
         for number in range(1, M + 1):
             asked = asked.append(
                 f"reasoning_attempt_{number}", InputField(desc="the reasoning and answer of a student")
@@ -78,9 +78,12 @@ class MultiChainComparison(StepsModule):
     def _attempt(self, completion: Mapping[str, Any]) -> str:
         """Return the reasoning and the outputs of an answer as text, whole."""
         reason = next((str(completion[name]) for name in _REASONS if name in completion), "")
-        outputs = [f"{name}: {_text(completion[name])}" for name in self._outputs if name in completion]
+        outputs = [
+            f"{spec.name}: {_text(completion[spec.name], spec)}" for spec in self._outputs if spec.name in completion
+        ]
         return "\n".join([*([reason.strip()] if reason.strip() else []), *outputs])
 
 
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else dumps(to_plain(value))
+def _text(value: object, spec: FieldSpec) -> str:
+    plain = value if isinstance(value, str) else spec.dump(value)
+    return plain if isinstance(plain, str) else dumps(plain)

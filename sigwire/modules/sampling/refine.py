@@ -7,8 +7,9 @@ from functools import cache
 from typing import Any
 
 from sigwire.core.json import dumps
-from sigwire.core.record import to_plain
+from sigwire.core.record import plain_of
 from sigwire.effects.steps import Steps
+from sigwire.modules.field_types import dumped_fields, types_of
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
 from sigwire.modules.sampling.best_of_n import BestOfN, SampledRun
@@ -79,14 +80,15 @@ def _described(name: str, predictor: Any) -> str:
 def _shown_run(program: Module, found: SampledRun, inputs: Mapping[str, object]) -> str:
     names = {id(part): name for name, part in program.named_predictors()}
     steps = [
-        f"{names.get(id(predictor), type(predictor).__name__)}\ninputs: {_json(given)}\noutputs: {_json(outputs)}"
+        f"{names.get(id(predictor), type(predictor).__name__)}\n"
+        f"inputs: {_json(given, predictor)}\noutputs: {_json(outputs, predictor)}"
         for predictor, given, outputs in found.trace
     ]
-    return "\n\n".join([f"Inputs of the program: {_json(inputs)}", *steps])
+    return "\n\n".join([f"Inputs of the program: {_json(inputs, program)}", *steps])
 
 
-def _json(fields: object) -> str:
-    return dumps(to_plain(fields))
+def _json(fields: Mapping[str, object], program: object) -> str:
+    return dumps(plain_of(dumped_fields(dict(fields.items()), types_of(program))))
 
 
 def _cut(text: str) -> str:

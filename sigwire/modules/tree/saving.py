@@ -7,6 +7,7 @@ the changes only if all checks passed.
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -44,7 +45,7 @@ def _plain_record(name: str, record: object, spec: SignatureSpec | None) -> Json
             return spec.dump(cast(FieldValues, fields))
         return cast(JsonValue, to_plain(record))
     except (ValueError, RecursionError) as error:
-        raise StateError(f"{name} of a predictor cannot be saved: {error}. Remove it, or use plain values.") from error
+        raise StateError(f"{name} of a predictor cannot be saved. {error} Or remove it.") from error
 
 
 def prepare(
@@ -131,12 +132,23 @@ def _text(state: JsonObject) -> str:
     try:
         text = json.dumps(state, ensure_ascii=False, indent=2, allow_nan=False)
     except ValueError as error:
-        raise StateError(f"The program has no JSON form: {error}. A demo holds NaN or infinity; remove it.") from error
+        raise StateError(
+            f"The program has no JSON form: {error} (saving {_not_finite(state)}). A demo holds NaN or infinity; remove it."
+        ) from error
     try:
         text.encode()
     except UnicodeEncodeError:  # a lone surrogate, as in undecodable file names: JSON escapes can hold it
         text = json.dumps(state, indent=2)
     return text
+
+
+def _not_finite(value: JsonValue, name: str = "") -> str:
+    """Return the name of the first number that JSON lacks; "" if there is none."""
+    if isinstance(value, float):
+        return "" if math.isfinite(value) else name
+    inside = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    found = (_not_finite(item, f"{name}[{key}]" if isinstance(key, int) else f"{name}.{key}") for key, item in inside)
+    return next(filter(None, found), "").lstrip(".")
 
 
 def read(path: str | os.PathLike[str]) -> JsonObject:

@@ -18,7 +18,8 @@ from sigwire.core.example import Example
 from sigwire.core.json import JsonObject
 from sigwire.core.record import to_plain
 from sigwire.evaluate.cell import Cell, TraceStep
-from sigwire.evaluate.plain import dumped_example, types_of
+from sigwire.evaluate.plain import dumped_example
+from sigwire.modules.field_types import types_of
 from sigwire.optimizers.candidate import Candidate
 from sigwire.optimizers.judge import Judge, ScoreTable
 from sigwire.optimizers.rule import Measure, Rule, RuleEffect, RunKey, Write

@@ -18,7 +18,8 @@ from sigwire.core.json import dumps
 from sigwire.effects.steps import Steps
 from sigwire.errors import BudgetSpent, InputError
 from sigwire.evaluate.examples import check_devset
-from sigwire.evaluate.plain import FieldTypes, dumped_example, types_of
+from sigwire.evaluate.plain import dumped_example
+from sigwire.modules.field_types import FieldTypes, types_of
 from sigwire.optimizers.candidate import Candidate
 from sigwire.optimizers.engine.engine import Engine
 from sigwire.optimizers.reports.report import Estimate, StopReason

@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from sigwire.core.example import Example
 from sigwire.core.json import dumps
-from sigwire.evaluate.plain import plain_fields
 from sigwire.optimizers.candidate import Candidate, Slot
 from sigwire.optimizers.operators.texts import checked, fenced
 from sigwire.optimizers.rule import RuleSteps, measure, write
@@ -91,11 +89,11 @@ class InduceRules(Signature):
 # --- what is shown ------------------------------------------------------------------------------------------
 
 
-def shown_rows(examples: Iterable[Example], notes: Sequence[str] = ()) -> str:
-    """Return rows as fenced data, one JSON object each, with a note behind those that have one."""
+def shown_rows(task: Task, rows: Iterable[str], notes: Sequence[str] = ()) -> str:
+    """Return training rows as fenced data, one JSON object each, with a note behind those that have one."""
     lines: list[str] = []
-    for at, example in enumerate(examples):
-        text = dumps(plain_fields(dict(Example.items(example))))[:_MOST_ROW]
+    for at, row in enumerate(rows):
+        text = dumps(task.plain(task.example(row)))[:_MOST_ROW]
         note = notes[at] if at < len(notes) else ""
         lines.append(text + (f"\n  feedback: {note[:_MOST_ROW]}" if note else ""))
     return _data("\n".join(lines))
@@ -130,7 +128,7 @@ def evidence(task: Task, candidate: Candidate, count: int, shown: int) -> RuleSt
         if not task.judge.is_success(cell)
     }
     chosen = [*notes, *(row for row in rows if row not in notes)][:shown]
-    return shown_rows([task.example(row) for row in chosen], [notes.get(row, "") for row in chosen]), tuple(chosen)
+    return shown_rows(task, chosen, [notes.get(row, "") for row in chosen]), tuple(chosen)
 
 
 # --- what is asked ------------------------------------------------------------------------------------------
@@ -139,9 +137,7 @@ def evidence(task: Task, candidate: Candidate, count: int, shown: int) -> RuleSt
 def summary_of(task: Task, rows: Sequence[str]) -> RuleSteps[str]:
     """Ask for observations about the data; "" if no answer can be used. Costs one writing call."""
     shown = list(rows)[:12]
-    answers = yield from write(
-        SummarizeData, {"examples": shown_rows(task.example(row) for row in shown)}, rows=shown, temperature=None
-    )
+    answers = yield from write(SummarizeData, {"examples": shown_rows(task, shown)}, rows=shown, temperature=None)
     return "" if answers[0] is None else str(answers[0]["summary"])[:_MOST_TEXT]
 
 

@@ -11,7 +11,6 @@ from typing import Any, TypeAlias
 
 from sigwire.core.json import JsonObject, dumps
 from sigwire.evaluate.cell import Cell
-from sigwire.evaluate.plain import plain_fields
 from sigwire.optimizers.candidate import Candidate
 from sigwire.optimizers.operators.texts import fenced
 from sigwire.optimizers.reflective.tool_tuning import transcript
@@ -75,7 +74,7 @@ def _record(task: Task, predictor: str, row: str, cell: Cell, perfect: float, pa
         return None
     fields: Any = steps[-1].demo["fields"] if steps else {}
     inputs, outputs = _sides(task.signatures[predictor], fields)
-    inputs = inputs or plain_fields(dict(task.example(row).inputs().items()))
+    inputs = inputs or task.plain(task.example(row).inputs())
     if (calls := transcript(cell, predictor)) is not None:
         outputs.clear()
         outputs["calls"] = calls
@@ -102,7 +101,7 @@ def feedback_of(task: Task, row: str, cell: Cell, predictor: str, perfect: float
     score = cell.score or 0.0
     if score >= perfect:
         return f"Right: score {score:g}."
-    labels = plain_fields(dict(task.example(row).labels().items()))
+    labels = task.plain(task.example(row).labels())
     wanted = "; ".join(f"{name} = {_shown(value)}" for name, value in labels.items())
     return f"Wrong: score {score:g}." + (f" The outputs should have been: {wanted}." if wanted else "")
 

@@ -17,7 +17,6 @@ from typing import Any, cast
 from sigwire.core.json import JsonObject, dumps
 from sigwire.core.narrow import is_items, is_mapping
 from sigwire.evaluate.cell import Cell
-from sigwire.evaluate.plain import plain_fields
 from sigwire.optimizers.candidate import Candidate, Slot
 from sigwire.optimizers.task import Task
 
@@ -96,7 +95,7 @@ def transcript(cell: Cell, predictor: str) -> str | None:
 def expected_calls(task: Task, row: str, names: Iterable[str]) -> list[tuple[str, JsonObject]] | None:
     """Return the tool calls in the labels of a training row, ``None`` if it has none."""
     known = frozenset(names)
-    labels = plain_fields(dict(task.example(row).labels().items()))
+    labels = task.plain(task.example(row).labels())
     found = [call for value in labels.values() for call in _calls_in(value) if call[0] in known]
     return found or None
 

@@ -17,6 +17,8 @@ from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, InputError
 from sigwire.evaluate.metrics.text import normalize_text
 from sigwire.keywords import ChecksKeywords
+from sigwire.modules.answer import meta_of
+from sigwire.modules.field_types import NO_TYPES, FieldTypes, dumped_fields, types_of
 from sigwire.modules.module import Module, StepsModule
 from sigwire.optimizers.teleprompter import Teleprompter
 from sigwire.settings import current
@@ -69,7 +71,8 @@ class EnsembledProgram(StepsModule):
         """Return the steps of one call."""
         members = self.programs
         if self.size is not None and self.size < len(members):
-            mark = sha256(dumps(to_plain([*args, inputs])).encode(errors="surrogatepass")).hexdigest()
+            plain = [*args, dumped_fields(inputs, types_of(members[0]))]
+            mark = sha256(dumps(to_plain(plain)).encode(errors="surrogatepass")).hexdigest()
             members = random.Random(mark).sample(members, self.size)
         answers: list[Any] = yield Gather(
             [_whole(each, args, inputs) for each in members], limit=min(len(members), current().num_threads)
@@ -101,11 +104,23 @@ def majority(
         raise InputError("majority needs one or more predictions.")
     name = field or list(found[0].keys())[-1]
     clean: Callable[[str], str | None] = normalize or _plain
-    values = [clean(value if isinstance(value := each[name], str) else dumps(to_plain(value))) for each in found]
+    types = _declared([predictions, *found])
+    values = [clean(_text(each[name], name, types)) for each in found]
     counts = Counter(value for value in values if value)
     best = counts.most_common(1)[0][0] if counts else values[0]  # of equally frequent ones that which was counted first
     chosen = found[values.index(best)]
     return chosen if isinstance(chosen, Prediction) else Prediction(chosen)
+
+
+def _declared(found: Sequence[Any]) -> FieldTypes:
+    """Return the fields of the first signature that made one of the predictions."""
+    made = (meta_of(each).signature for each in found if isinstance(each, Prediction))
+    return next((signature.spec.by_name for signature in made if signature is not None), NO_TYPES)
+
+
+def _text(value: object, name: str, types: FieldTypes) -> str:
+    plain = value if isinstance(value, str) else dumped_fields({name: value}, types)[name]
+    return plain if isinstance(plain, str) else dumps(to_plain(plain))
 
 
 def _plain(text: str) -> str:

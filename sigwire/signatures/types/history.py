@@ -7,7 +7,7 @@ how the data are decoded.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from reprlib import repr as short
 from typing import Any, NoReturn, Self, TypeAlias, cast
 
@@ -23,7 +23,7 @@ from sigwire.signatures.types.base import FieldType
 from sigwire.signatures.types.media import Audio, File, Image
 from sigwire.signatures.types.text import Code, Reasoning
 
-__all__ = ["History", "Turn"]
+__all__ = ["History", "Turn", "changed_turns"]
 
 
 class Turn(Mapping[str, FieldValue]):
@@ -232,6 +232,11 @@ def _turn(turn: object) -> AnyTurn:
     raise InputError(
         f"{type(turn).__name__} is no turn (reading a History). A turn is a mapping of field names to values, or a Message."
     )
+
+
+def changed_turns(history: History, change: Callable[[FieldValues], FieldValues]) -> History:
+    """Return a history with the fields that ``change`` returns for each turn of fields. Messages are unchanged."""
+    return _from_turns(turn if isinstance(turn, Message) else Turn(change(turn)) for turn in history.messages)
 
 
 # Values of these classes, directly in a turn, are decoded to their class.

@@ -120,6 +120,15 @@ def test_then_keeps_the_tool_and_its_texts() -> None:
     assert guarded.described(sigwire.ToolText("Other.")).guards == (euros,)
 
 
+def test_copy_of_a_guarded_tool_has_a_copy_of_its_module_and_the_guard() -> None:
+    expert = with_lm(Predict("question -> answer"), {"answer": "a"}, {"answer": "b"})
+    agent = ReAct("q -> a", tools=[Tool(expert, name="ask").then(str.upper)])
+    copied = agent.deepcopy().tools["ask"]
+    assert (agent.tools["ask"].handler is expert, copied.handler is expert) == (True, False)
+    assert (agent.tools["ask"](question="x"), copied(question="x")) == ("A", "B")
+    assert "tools['ask']" in [name for name, _ in agent.named_predictors()]
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_then_refuses_a_result(mode: str) -> None:
     def refuse(cents: int) -> str:

@@ -110,7 +110,15 @@ LIBRARY_PROGRAMS: dict[str, Callable[[], Module]] = {
 def plain(module: Module) -> list[tuple[Any, ...]]:
     """Everything of the predictors that requests depend on."""
     return [
-        (name, type(p), p.signature.spec.fields, p.signature.instructions, p.demos, p.config, p.max_reasks)
+        (
+            name,
+            type(p),
+            p.signature.spec.fields,
+            p.signature.instructions,
+            p.dump_state()["demos"],
+            p.config,
+            p.max_reasks,
+        )
         for name, p in module.named_predictors()
     ]
 

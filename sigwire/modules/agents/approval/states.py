@@ -27,7 +27,7 @@ from sigwire.modules.agents.run_state import RunState
 from sigwire.modules.agents.running_call import current_call
 from sigwire.modules.agents.tool_run import ToolRun
 from sigwire.signatures.signature import SignatureClass
-from sigwire.signatures.types.history import History, Turn
+from sigwire.signatures.types.history import History
 
 if TYPE_CHECKING:
     from sigwire.modules.agents.toolbox import Toolbox
@@ -65,7 +65,7 @@ def dump_run(agent: StateOwner, state: RunState, limit: int, error: ApprovalNeed
         "signature": signature_digest(agent),
         "tools": {name: digest_of(tool.spec) for name, tool in agent.toolbox.tools.items()},
         "inputs": agent.signature.spec.dump(state.inputs),
-        "history": state.history.to_json(),
+        "history": agent.signature.spec.plain_history(state.history).to_json(),
         "steps": _all_json(state.steps),
         "attempts": _all_json(state.attempts),
         "choice": state.choice.to_json(),
@@ -225,7 +225,7 @@ def load_run(agent: StateOwner, data: Mapping[str, Any]) -> RunState:
     """Return the run of a state."""
     try:
         inputs = agent.signature.spec.load(data["inputs"])
-        history = _with_inputs(History.from_json(data["history"]), inputs)
+        history = agent.signature.spec.typed_history(History.from_json(data["history"]))
         gate = CallGate(agent.toolbox.rules, CallCounts(data["limits"]))
         state = RunState(history, inputs, gate, LargeResults(agent.toolbox))
         state.steps = [ReActStep.from_json(step) for step in data["steps"]]
@@ -240,13 +240,3 @@ def load_run(agent: StateOwner, data: Mapping[str, Any]) -> RunState:
     except (ValueError, TypeError, LookupError, AttributeError) as error:
         raise _unfit(f"its state cannot be read: {error!r:.200}", "Pass error.state unchanged") from error
     return state
-
-
-def _with_inputs(history: History, inputs: Mapping[str, object]) -> History:
-    """Return the history with the inputs as their types in its last turn of fields, whose JSON has plain data."""
-    turns = list(history.messages)
-    for at in range(len(turns) - 1, -1, -1):
-        if isinstance(turn := turns[at], Turn):
-            turns[at] = Turn({**turn, **{name: value for name, value in inputs.items() if name in turn}})
-            break
-    return History(turns)
