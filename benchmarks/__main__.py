@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from benchmarks import (  # isort: skip
     cached, evaluate, growth, imports, layers, memory, optimizing, over_http, parsing, predict, streaming, teams,
-    tools, transport,
+    tools, transport, trees,
 )  # fmt: skip
 from benchmarks.timing import SIGWIRE, Job, Line, measure, table
 
@@ -28,6 +28,7 @@ SOURCES: Mapping[Callable[[], Iterator[Job]], frozenset[str]] = {
     growth.jobs: frozenset({"j1", "j2", "j3", "j4"}),
     tools.jobs: frozenset({"e1", "e2"}),
     parsing.jobs: frozenset({"f"}),
+    trees.jobs: frozenset({"s1", "s2"}),
     memory.jobs: frozenset({"i2"}),
     memory.resumed: frozenset({"i3"}),
     layers.jobs: frozenset({"l1", "l2", "l3"}),

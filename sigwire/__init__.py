@@ -99,7 +99,8 @@ _NAMES: dict[str, dict[str, str]] = {
         "sigwire.adapters.xml": "XMLAdapter",
     },
     "Requests and responses": {
-        "sigwire.core.example": "CallReport Completions Prediction outputs_of",
+        "sigwire.core.example": "Completions Prediction outputs_of",
+        "sigwire.core.report": "CallReport",
         "sigwire.core.messages": "Message",
         "sigwire.core.request": "Request ResponseFormat",
         "sigwire.core.response": "Choice LMWarning Repair Response Usage",

@@ -67,8 +67,9 @@ from sigwire.adapters.two_step import TwoStepAdapter
 from sigwire.adapters.xml import XMLAdapter
 
 # Requests and responses
-from sigwire.core.example import CallReport, Completions, Prediction, outputs_of
+from sigwire.core.example import Completions, Prediction, outputs_of
 from sigwire.core.messages import Message
+from sigwire.core.report import CallReport
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import Choice, LMWarning, Repair, Response, Usage
 from sigwire.observe.usage import track_usage

@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol, TypeAlias, cast
 
 from sigwire.core.json import JsonObject
+from sigwire.core.report import CallReport
 from sigwire.effects.performing import Recordable
 from sigwire.effects.steps import Effect, Steps
+from sigwire.observe.usage import record_report
 
 __all__ = ["Exchange", "ReadingExchange", "ToolExchange"]
 
@@ -47,8 +49,7 @@ class ToolExchange:
         line: JsonObject = {"result": result}
         if shown != result:
             line["shown"] = shown
-        if "warning" in data:
-            line["warning"] = data["warning"]
+        line.update({name: data[name] for name in _KEPT if name in data})
         write(line)
         return value
 
@@ -59,12 +60,14 @@ class ToolExchange:
         call = {name: run["result"][name] for name in _CALL}
         run["result"] = {**call, **data["result"]}
         run["shown"] = {**call, **data.get("shown", data["result"])}
-        if "warning" in data:
-            run["warning"] = data["warning"]
+        run.update({name: data[name] for name in _KEPT if name in data})
+        if "report" in data:  # a replay counts as the recorded run did
+            record_report(CallReport.from_json(data["report"]))
         return self._effect.load(run)
 
 
 _RESULTS = ("result", "shown")
+_KEPT = ("warning", "report")
 _CALL = ("id", "name", "type")
 
 

@@ -8,7 +8,8 @@ that carry more than the text of fields.
 call is never visible as a call before it is complete.
 
 ``path`` is the path of the emitting module in the streamed program (``agent.react``; ``self`` is the program); ``turn``
-counts the turns of an agent from 0. Both are empty in the stream of a model.
+counts the turns of an agent from 0. ``within`` has the ids of the tool calls around the module, outermost first
+(``call_0/call_1``): two calls of one agent that run at once have different ones. All are empty in the stream of a model.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ __all__ = [
 class _Event(Value):
     path: str = field(default="", kw_only=True)
     turn: int | None = field(default=None, kw_only=True)
+    within: str = field(default="", kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +261,7 @@ def event_from_json(data: Mapping[str, object]) -> ProgramEvent:
     """Return the event that an event's ``to_json`` encoded. Raises ``StateError``, a ``ValueError``, for other data.
 
     >>> event_from_json({"type": "text_delta", "text": "4"})
-    TextDelta(path='', turn=None, text='4', choice=0)
+    TextDelta(path='', turn=None, within='', text='4', choice=0)
     """
     event = _BY_KIND.get(str(data.get("type"))) if is_mapping(data) else None
     if event is None:

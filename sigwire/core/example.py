@@ -7,8 +7,7 @@ To type checkers ``Record`` has methods and no fields (a signature class inherit
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Self, SupportsFloat, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, SupportsFloat, TypeVar
 
 from sigwire.core.foreign_names import HIDDEN, NamedFields
 from sigwire.core.json import decoding
@@ -31,9 +30,9 @@ from sigwire.show.card import HasCard
 
 if TYPE_CHECKING:
     from sigwire.core.json import JsonObject
-    from sigwire.core.response import Attempt, Choice, LMWarning, Repair, Response, Usage
+    from sigwire.core.response import Attempt, Choice, Repair, Response
 
-__all__ = ["CallReport", "Completions", "Example", "Prediction", "outputs_of"]
+__all__ = ["Completions", "Example", "Prediction", "outputs_of"]
 
 _T = TypeVar("_T")
 
@@ -115,8 +114,8 @@ class Prediction(Example):
     """The result of a module: the output fields, and metadata.
 
     Metadata: ``response`` and ``choice`` (the canonical answer), ``usage``, ``warnings``, ``repairs`` (accepted deviations),
-    ``attempts`` (every exchange), ``mode`` (how outputs were requested), ``completions`` (all candidates). A field of the
-    same name wins.
+    ``attempts`` (every exchange), ``mode`` (how outputs were requested), ``completions`` (all candidates), ``run`` (the
+    ``CallReport``: usage, attempts and warnings are those of all calls inside). A field of the same name wins.
 
     A prediction with a field ``score`` acts as that number: in ``float()``, ``+``, ``/``, ``sum``, comparisons with numbers
     and predictions, and in truth tests, so ``Prediction(score=0)`` of a metric is a failure. Without ``score``, a
@@ -129,6 +128,7 @@ class Prediction(Example):
 
     __slots__ = ()
     _shown_by = "sigwire.core.cards.records:prediction"
+    _is_result = True
 
     @classmethod
     def make(
@@ -142,12 +142,15 @@ class Prediction(Example):
         mode: str | None = None,
         attempts: Sequence[Attempt] = (),
         completions: Completions | Sequence[FieldValues] | None = None,
+        made_by: str = "",
+        seconds: float = 0.0,
     ) -> Self:
         """Return a prediction that owns ``fields`` (not copied).
 
-        ``completions``: the fields of every choice, if there are several.
+        ``completions``: the fields of every choice, if there are several. ``made_by`` and ``seconds``: class and time of the
+        predictor, for its report.
         """
-        meta = Meta(signature, response, choice, repairs, mode, attempts, completions)
+        meta = Meta(signature, response, choice, repairs, mode, attempts, completions, None, None, made_by, seconds)
         return new_record(cls, fields, None, meta)
 
     @classmethod
@@ -170,9 +173,10 @@ class Prediction(Example):
         choice = _FromMeta(lambda record: record._meta.choice)
         repairs = _FromMeta(lambda record: record._meta.repairs)
         mode = _FromMeta(lambda record: record._meta.mode)
-        attempts = _FromMeta(lambda record: _attempts(record._meta))
-        warnings = _FromMeta(lambda record: record._meta.response.warnings if record._meta.response else ())
-        usage = _FromMeta(lambda record: _usage(record._meta))
+        attempts = _FromMeta(lambda record: _report().attempts_of(record._meta))
+        warnings = _FromMeta(lambda record: _report().warnings_of(record._meta))
+        usage = _FromMeta(lambda record: _report().usage_of(record._meta))
+        run = _FromMeta(lambda record: _report().CallReport.of(record))
         completions = _FromMeta(lambda record: record._candidates())
 
         def __getattr__(self, name: str) -> FieldValue:
@@ -245,6 +249,7 @@ class Prediction(Example):
             "attempts": [attempt.to_json() for attempt in meta.attempts],
             "completions": None if meta.completions is None else [dump(row) for row in self._candidates().rows],
             "lm_usage": meta.lm_usage and to_plain(meta.lm_usage),
+            "run": meta.report and meta.report.to_json(),
         }
         return {**data, **{name: value for name, value in extra.items() if value is not None and value != []}}
 
@@ -268,21 +273,16 @@ class Prediction(Example):
                 tuple(Attempt.from_json(attempt) for attempt in data.get("attempts", ())),
                 None if rows is None else Completions([load(row) for row in rows]),
                 data.get("lm_usage"),
+                _report().CallReport.from_json(data["run"]) if "run" in data else None,
             )
         return record
 
 
-def _attempts(meta: Meta) -> Sequence[Attempt]:
-    return meta.attempts or (meta.response.attempts if meta.response is not None else ())
+def _report() -> Any:
+    """Return the module of reports, which only reads of metadata need."""
+    from sigwire.core import report
 
-
-def _usage(meta: Meta) -> Usage:
-    """Return the usage of the whole call, failed attempts included."""
-    from sigwire.core.response import Usage
-
-    if meta.attempts:
-        return sum((attempt.usage for attempt in meta.attempts), Usage())
-    return meta.response.usage if meta.response is not None else Usage()
+    return report
 
 
 def _missing_attribute(record: Record, meta: Meta, name: str) -> str:
@@ -299,53 +299,6 @@ def _missing_attribute(record: Record, meta: Meta, name: str) -> str:
     if declared_by:
         return f"The answer has no {name!r}, which {declared_by} declares; {list_fields(record)}."
     return f"{type(record).__name__} has no field {name!r}; {list_fields(record)}."
-
-
-@dataclass(frozen=True, slots=True)
-class CallReport:
-    """How a result was made, typed: ``CallReport.of(result)``. A field of the prediction hides no part of it.
-
-    ``attempts``: every exchange; ``repairs``: accepted deviations; ``mode``: how outputs were requested.
-
-    >>> CallReport.of(Prediction(usage="heavy")).usage.input_tokens is None
-    True
-    """
-
-    usage: Usage
-    attempts: tuple[Attempt, ...] = ()
-    response: Response | None = None
-    repairs: tuple[Repair, ...] = ()
-    mode: str | None = None
-
-    @classmethod
-    def of(cls, result: object) -> CallReport:
-        """Return the report of a prediction, or of an exception that ended a call. Raises ``InputError`` for other objects."""
-        if isinstance(result, BaseException):
-            attempts = tuple(getattr(result, "attempts", ()))
-            return cls(_usage(Meta(attempts=attempts)), attempts, getattr(result, "partial", None))
-        if not isinstance(result, Prediction):
-            raise InputError(f"{type(result).__name__} is no result of a call. Pass a prediction or an exception.")
-        meta: Meta = cast(Any, result)._meta
-        return cls(_usage(meta), tuple(_attempts(meta)), meta.response, tuple(meta.repairs), meta.mode)
-
-    @property
-    def warnings(self) -> tuple[LMWarning, ...]:
-        """The features that were dropped or approximated."""
-        return self.response.warnings if self.response is not None else ()
-
-    @property
-    def cache(self) -> Literal["hit", "miss", "off"]:
-        """Whether the response is from the cache ("hit"), could be stored there ("miss"), or neither ("off")."""
-        return self.response.cache if self.response is not None else "off"
-
-    @property
-    def cost(self) -> float | None:
-        """The cost of all exchanges in US dollars; ``None`` if that of one is unknown."""
-        if self.usage.cost is not None and len(self.attempts) <= 1:
-            return self.usage.cost
-        from sigwire.core.response import cost_of_attempts
-
-        return cost_of_attempts(self.attempts) if self.attempts or self.response is None else self.response.cost
 
 
 class Completions(HasCard):

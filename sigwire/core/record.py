@@ -12,7 +12,7 @@ from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from reprlib import repr as short
-from typing import TYPE_CHECKING, Any, Protocol, Self, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias, TypeVar, cast
 
 from sigwire.core.foreign_names import HIDDEN
 from sigwire.core.json import decoding
@@ -51,6 +51,7 @@ class Record(HasLine):
 
     __slots__ = ("__dict__", "__weakref__", "_input_keys", "_meta", "_version")
     _shown_by = "sigwire.core.cards.records:record"
+    _is_result: ClassVar[bool] = False  # of a call, with a report
     _input_keys: frozenset[str] | None
     _meta: Meta
     _version: int
@@ -71,6 +72,7 @@ class Record(HasLine):
         attempts: FieldValue
         mode: FieldValue
         usage: FieldValue
+        run: FieldValue
         completions: FieldValue
         show: FieldValue
 
@@ -173,10 +175,13 @@ class Record(HasLine):
         meta = self._meta
         if meta.lm_usage is not None:
             return meta.lm_usage
-        if meta.response is None or meta.response.cache == "hit":
-            return {}
+        attempts: Sequence[Attempt | Response] = meta.attempts if meta.report is None else meta.report.attempts
+        if not attempts:
+            if meta.response is None or meta.response.cache == "hit":
+                return {}
+            attempts = (meta.response,)
         totals: dict[str, Usage] = {}
-        for attempt in meta.attempts or (meta.response,):
+        for attempt in attempts:
             model = attempt.model or ""
             totals[model] = totals[model] + attempt.usage if model in totals else attempt.usage
         return {model: usage.counts() for model, usage in totals.items()}
@@ -208,7 +213,11 @@ def keep_values(*classes: type[Any]) -> None:
 
 @dataclass(slots=True, eq=False, repr=False)
 class Meta:
-    """The metadata of a prediction. One slot of the record, so that making a record is cheap."""
+    """The metadata of a prediction. One slot of the record, so that making a record is cheap.
+
+    ``report``: the ``CallReport`` of a program in which others ran. A predictor has none: ``made_by`` (its class) and
+    ``seconds`` are kept for one that is read.
+    """
 
     signature: DeclaresFields | None = None
     response: Response | None = None
@@ -218,6 +227,16 @@ class Meta:
     attempts: Sequence[Attempt] = ()
     completions: Any = None
     lm_usage: dict[str, FieldValue] | None = None
+    report: Any = None
+    made_by: str = ""
+    seconds: float = 0.0
+
+    def with_report(self, report: Any) -> Self:
+        """Return a copy with a report. (``replace`` is slow.)"""
+        if type(self) is not Meta:
+            return replace(self, report=report)
+        known = self.signature, self.response, self.choice, self.repairs, self.mode, self.attempts, self.completions
+        return type(self)(*known, self.lm_usage, report, self.made_by, self.seconds)
 
 
 _NO_META = Meta()

@@ -57,8 +57,9 @@ from sigwire.lm.policy.retry import RetryPolicy
 from sigwire.dspy.adapters import Adapter, ChatAdapter, JSONAdapter, TwoStepAdapter, XMLAdapter
 
 # Requests and responses
-from sigwire.core.example import CallReport, Completions, Prediction, outputs_of
+from sigwire.core.example import Completions, Prediction, outputs_of
 from sigwire.core.messages import Message
+from sigwire.core.report import CallReport
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import Choice, LMWarning, Repair, Response, Usage
 from sigwire.dspy.settings import track_usage

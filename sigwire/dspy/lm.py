@@ -36,7 +36,7 @@ from sigwire.lm.openai_dicts import decode_call, encode_outputs
 from sigwire.lm.policy.cache.choice import CacheMode
 from sigwire.lm.providers.registry import find_provider
 from sigwire.lm.secrets import wrap_secrets
-from sigwire.observe.usage import record_response
+from sigwire.observe.usage import counted_steps
 
 __all__ = ["LM", "LM_CLASS_STATE_KEY", "SCRIPTED_FINISH", "BaseLM", "DummyLM", "as_model"]
 
@@ -152,8 +152,9 @@ class BaseLM(base.BaseLM):
         around = running_call.get()
         if around is not None and around.lm is self:
             return around.keep((yield from self._inner_steps(request, False)))
-        response = yield from self._logged_steps(request, prompt, False, self._inner_steps)
-        record_response(self.model, response)  # a module's request is counted by the module
+        # a module's request is counted by the module
+        steps = self._logged_steps(request, prompt, False, self._inner_steps)
+        response = yield from counted_steps(type(self).__name__, self.model, steps)
         return encode_outputs(response)
 
     def _inner_steps(self, request: Request, streamed: bool) -> Steps[Response]:

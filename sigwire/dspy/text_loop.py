@@ -22,7 +22,7 @@ from sigwire.core.example import Prediction
 from sigwire.core.json import dumps
 from sigwire.core.messages import Message
 from sigwire.core.record import to_plain
-from sigwire.core.response import Attempt, Choice
+from sigwire.core.response import Choice
 from sigwire.core.tools.calls import ToolCall, ToolResult, number_calls
 from sigwire.dspy.lm import SCRIPTED_FINISH
 from sigwire.dspy.tools import Tool
@@ -195,11 +195,7 @@ class TextReAct(react.ReAct[P, S]):
                 prediction = yield from _called(module, inputs)
             except ContextWindowExceededError as error:
                 failure = error
-                run.state.attempts.append(Attempt(purpose, error.model, error=error.code))
                 run.trajectory = self.truncate_trajectory(run.trajectory)
-            except ModelError as error:
-                run.state.attempts.extend(error.attempts)
-                raise
             else:
                 if isinstance(prediction, Prediction):
                     run.state.add_prediction(prediction, purpose)

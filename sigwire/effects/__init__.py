@@ -6,5 +6,5 @@ cancellation  CancelScope                          relaying    steps whose event
 performing    effects performed in another way     threads     run_in_threads: workers on one queue
 forks         what a fork does to live state       daemon_pool  DaemonPool: threads that never hold the exit
 network       check_network: a replay sends nothing            waiting      blocking waits, in slices
-inbox         Inbox: a queue between threads
+inbox         Inbox: a queue between threads                  collecting   what begins inside a call, in order
 """

@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from sigwire.effects.cancellation import merge_partial
+from sigwire.effects.collecting import in_order
 from sigwire.effects.loops import await_in, marking_loop_blocked
 from sigwire.effects.performing import in_parts
 from sigwire.effects.steps import Steps, arun, drive_unscoped, run
@@ -47,7 +48,7 @@ class Gather(Generic[T]):
     nests = True  # steps run inside: see ``emitting``
 
     def __init__(self, steps: Sequence[Steps[T]], *, limit: int | None = None) -> None:
-        self._steps = in_parts(steps)
+        self._steps = in_order(in_parts(steps))
         self._limit = max(1, min(limit or len(self._steps), max(1, len(self._steps))))
 
     def run(self) -> list[T]:

@@ -18,6 +18,7 @@ from sigwire.core.example import Example, Prediction
 from sigwire.core.json import JsonObject, Value, decode_fields, dumps
 from sigwire.core.narrow import is_items
 from sigwire.core.record import Record
+from sigwire.core.report import CallReport
 from sigwire.core.response import Attempt, Repair, Usage, known_cost_of
 from sigwire.core.tools.tool import Tool
 from sigwire.effects.emitting import stream_queue
@@ -35,7 +36,7 @@ from sigwire.modules.calling import called_steps
 from sigwire.modules.field_types import FieldTypes, types_of
 from sigwire.modules.module import Module, module_paths
 from sigwire.modules.where import locate
-from sigwire.observe.usage import UsageTracker, track_usage
+from sigwire.observe.usage import UsageTracker
 from sigwire.settings import context
 
 __all__ = [
@@ -147,7 +148,7 @@ def cell_steps(
     if stored is not None:
         return (yield from _scored_again(stored, program, example, plan, strict, raises, keep, explained))
     run_of = _ProgramRun(program, example, traced, strict, timeout, rollout_id)
-    with _unstreamed(), track_usage() as tracker:
+    with _unstreamed(), UsageTracker(keep_runs=False) as tracker:
         try:
             prediction = yield from run_of.steps()
         except Exception as error:
@@ -242,7 +243,7 @@ def _explained(
 ) -> Steps[Cell]:
     """Add the feedback of the metric for each predictor of the trace."""
     feedbacks: dict[str, str] = {}
-    with _unstreamed(), track_usage() as tracker:
+    with _unstreamed(), UsageTracker(keep_runs=False) as tracker:
         try:
             for path in dict.fromkeys(step.path for step in cell.trace):
                 calls = [call for call, step in zip(trace, cell.trace, strict=True) if step.path == path]
@@ -284,7 +285,7 @@ def _scored_steps(
     raises: Collection[str],
 ) -> Steps[Cell]:
     """``score_steps`` of a cell that is not made yet: it has ``facts``, the fields after those of the score."""
-    with _unstreamed(), track_usage() as tracker:
+    with _unstreamed(), UsageTracker(keep_runs=False) as tracker:
         try:
             score = yield from plan.steps(example, prediction, trace)
         except Exception as error:
@@ -363,7 +364,7 @@ class _ProgramRun:
         error = found if isinstance(found, Exception) else None
         odd = _odd_attempts(tracker, found), _repairs(found), _steps(error) if error is not None else ()
         calls = tool_counts(tracker.tool_calls), _counts(tracker.warnings)
-        *sums, served, known = counted(tracker, error)
+        *sums, served, known = counted(tracker)
         unscored: dict[str, int] = {}
         rest = served, unscored, known if sums[-1] is None else 0.0, 0.0, forms
         return plain, *sums, 0, None, self._seconds, trace, {}, *odd, *calls, *rest
@@ -410,12 +411,9 @@ class RequestCounts(NamedTuple):
     known: float
 
 
-def counted(tracker: UsageTracker, error: Exception | None = None) -> RequestCounts:
-    """Return requests, usage and cost. An error of a provider has the attempts of its call; other calls are in the tracker."""
+def counted(tracker: UsageTracker) -> RequestCounts:
+    """Return requests, usage and cost."""
     attempts = tracker.attempts
-    if isinstance(error, LMError):
-        attempts = {model: list(made) for model, made in attempts.items()}
-        attempts.setdefault(error.model or "unknown", []).extend(error.attempts)
     sent = [attempt for made in attempts.values() for attempt in made if attempt.purpose not in _NOT_SENT]
     usage = {model: _total(made).to_json() for model, made in attempts.items() if made}
     known, is_whole = known_cost_of(sent)
@@ -449,12 +447,9 @@ _NOT_SENT = ("skip", "joined")  # purposes of attempts without an exchange
 
 def _odd_attempts(tracker: UsageTracker, found: object) -> tuple[Attempt, ...]:
     """Return the attempts that failed, and re-asks, which the prediction or the error of a parser has."""
-    own: Sequence[Attempt] = meta_of(found).attempts if isinstance(found, Prediction) else ()
-    if isinstance(found, (LMError, ModelError)):
-        own = found.attempts
+    is_reported = isinstance(found, (Prediction, LMError, ModelError))
+    own = CallReport.of(found).attempts if is_reported else ()
     failed = [attempt for made in tracker.attempts.values() for attempt in made if attempt.error]
-    if isinstance(found, LMError):
-        failed += [attempt for attempt in own if attempt.error]
     reasks = [attempt for attempt in own if attempt.purpose == "repair" and not attempt.error]
     return (*failed, *reasks)
 

@@ -88,7 +88,7 @@ def reading(read: Callable[[], T]) -> T:
 
 
 def _dumps(value: object, sort_keys: bool = False) -> bytes:
-    return json.dumps(value, separators=(",", ":"), sort_keys=sort_keys).encode()
+    return (_encode_sorted if sort_keys else _encode)(value).encode()
 
 
 def _compress(data: bytes) -> bytes:
@@ -104,3 +104,8 @@ def _loads(data: object) -> Any:
     elif data[:1] != _PLAIN:
         raise ValueError("of another format")
     return json.loads(body)
+
+
+# Made once: ``json.dumps`` with an option makes an encoder for each call.
+_encode = json.JSONEncoder(separators=(",", ":")).encode
+_encode_sorted = json.JSONEncoder(separators=(",", ":"), sort_keys=True).encode

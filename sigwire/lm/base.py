@@ -37,7 +37,7 @@ from sigwire.lm.preview.call_log import CallLog, CallRecord
 from sigwire.lm.secrets import mask_secrets, redact_url, storable_options, without_secrets, wrap_secrets
 from sigwire.observe.callbacks import watched_steps
 from sigwire.observe.place import asked
-from sigwire.observe.usage import record_response
+from sigwire.observe.usage import counted_steps
 from sigwire.overriding import check_overrides
 
 if TYPE_CHECKING:
@@ -300,8 +300,9 @@ class BaseLM:
         """Raise ``UnsupportedOption`` for a name that is no option of the model. ``forward`` of a subclass may take any."""
 
     def _called_steps(self, request: Request, prompt: str | None) -> Steps[list[Any]]:
-        response = yield from self.steps(request, prompt=prompt)
-        record_response(self.model, response)  # a module's request is counted by the module
+        # a module's request is counted by the module
+        steps = self.steps(request, prompt=prompt)
+        response = yield from counted_steps(type(self).__name__, self.model, steps)
         return encode_outputs(response)
 
     def _overridden_steps(self, effect: FunctionEffect[Response], streamed: bool) -> Steps[Response]:

@@ -17,11 +17,11 @@ from sigwire.core.capabilities import Capabilities
 from sigwire.core.events import Cut, by_word, events_of
 from sigwire.core.json import dumps
 from sigwire.core.request import Request
-from sigwire.core.response import Choice, Response, Usage
+from sigwire.core.response import Attempt, Choice, Response, Usage
 from sigwire.core.tools.calls import ToolCall, ToolCalls, number_calls
 from sigwire.effects.emitting import Emit
 from sigwire.effects.steps import Steps
-from sigwire.errors import ConfigurationError, UnsupportedOption, suggest
+from sigwire.errors import ConfigurationError, LMError, UnsupportedOption, suggest
 from sigwire.lm.base import BaseLM
 from sigwire.lm.option_aliases import OPTION_NAMES
 from sigwire.lm.policy.call import Call, TargetKey, through
@@ -126,7 +126,12 @@ class FakeLM(BaseLM):
     def _scripted_steps(self, request: Request, streamed: bool, call: Call | None = None) -> Steps[Response]:
         if call is not None:
             call.begin(in_process=True)
-        response = self._answer(request)
+        try:
+            response = self._answer(request)
+        except LMError as error:  # a script may have one exception several times: what a run set on it is removed
+            error.__dict__.pop("call_report", None)
+            error.attempts = (Attempt(model=self.model, error=error.code),)
+            raise
         if streamed:
             for event in events_of(response, self.cut):
                 yield Emit(event)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from time import perf_counter
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast
 
 from sigwire.core.example import Prediction
@@ -13,10 +14,11 @@ from sigwire.core.response import Attempt, Choice, LMWarning, Response
 from sigwire.core.tools.tool import Tool
 from sigwire.effects.performing import performed
 from sigwire.effects.steps import Steps
-from sigwire.errors import AdapterParseError, EmptyResponse, MalformedToolCall, ModelError
+from sigwire.errors import AdapterParseError, BudgetSpent, EmptyResponse, LMError, MalformedToolCall, ModelError
 from sigwire.modules.ask import Ask, resolve_lm
 from sigwire.modules.program_stream import EventReader, submit_listener_of
 from sigwire.observe.callbacks import watched_value
+from sigwire.observe.reports import Leaf, failed_attempts, leaf_of
 from sigwire.observe.usage import record_warnings
 
 if TYPE_CHECKING:
@@ -45,7 +47,9 @@ class CallContext:
     tools: tuple[Tool, ...] = ()
     used_ids: Iterable[str] = ()
     overlay: ToolOverlay | None = None
+    started: float = field(default_factory=perf_counter)
     attempts: list[Attempt] = field(default_factory=list)  # pyright: ignore[reportUnknownVariableType]  # list["Attempt"]() is slow
+    leaf: Leaf | None = None
     _field_reader: FieldReader | None = None
 
     def reader(self, path: str, turn: int | None) -> EventReader:
@@ -65,6 +69,24 @@ class CallContext:
         if purpose != "ask":
             attempts = tuple(replace(each, purpose=purpose) if each.purpose == "ask" else each for each in attempts)
         self.attempts.extend(attempts)
+
+    def begin(self) -> None:
+        """Take the place of the call in the report of the call around it, if there is one."""
+        self.leaf = leaf_of(self.module)
+
+    def end(self, prediction: Prediction) -> None:
+        """Report the call."""
+        if self.leaf is not None:
+            self.leaf.end(meta_of(prediction))
+
+    def fail(self, error: BaseException) -> None:
+        """Add the exchanges of the question that an error ended, and report them. The error gets those of all questions."""
+        before = tuple(self.attempts)
+        made = before if isinstance(error, ModelError) else (*before, *failed_attempts(error, self.lm.model))
+        if self.leaf is not None:
+            self.leaf.fail(error, made)
+        if isinstance(error, LMError | BudgetSpent):
+            error.attempts = made
 
     def normalize(self, response: Response, checks_calls: bool) -> Response:
         """Normalize a response; ``checks_calls`` marks the calls that do not fit their tool, for a re-ask."""
@@ -150,6 +172,8 @@ def _prediction(context: CallContext, response: Response, outcomes: Sequence[_Ou
         mode=_sent_mode(response) or context.plan.setup.mode if response.warnings else context.plan.setup.mode,
         attempts=tuple(context.attempts),
         completions=rows if len(outcomes) > 1 else None,
+        made_by=type(context.module).__name__,
+        seconds=perf_counter() - context.started,
     )
 
 

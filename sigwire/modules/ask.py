@@ -28,7 +28,8 @@ from sigwire.lm.option_aliases import OPTION_NAMES
 from sigwire.lm.secrets import storable_options
 from sigwire.modules.program_stream import EventPath, EventReader, event_path_of
 from sigwire.observe.place import asked
-from sigwire.observe.usage import UsageTracker, record_response, record_usage, track_usage
+from sigwire.observe.reports import failed_attempts
+from sigwire.observe.usage import UsageTracker, record_failure, record_response, record_warnings
 from sigwire.settings import Settings, current
 
 if TYPE_CHECKING:
@@ -92,22 +93,23 @@ class Ask:
 
         factory = self.reader_factory
         event_path = event_path_of(self.lm if factory is None else factory.module)
-        reader: EventReader = _PathReader(event_path) if factory is None else factory.reader(*event_path)
-        yield Emit(AskStart(self.lm.model, path=event_path.path, turn=event_path.turn))
+        reader: EventReader = (
+            _PathReader(event_path) if factory is None else factory.reader(event_path.path, event_path.turn)
+        )
+        yield Emit(AskStart(self.lm.model, **event_path._asdict()))
         log = _EventLog()
         asked.question = self
         try:
-            response: Response = yield from _convert_events(reader, _model_steps(self.lm, self.request), log.events)
+            response: Response = yield from _convert_events(
+                reader, _model_steps(self.lm, self.request), log.events, event_path
+            )
         except BaseException as error:  # the provider charges for a partial response
-            partial_response = log.partial_of(error)
-            if partial_response is not None:
-                record_usage(self.lm.model, partial_response.usage)
-            if isinstance(error, Exception):
-                self._record_failure(error)
+            log.set_partial(error)
+            self._record_failure(error)
             raise
         finally:
             asked.question = None
-        if events := tuple(reader.close()):
+        if events := tuple(event_path.stamp(reader.close())):
             yield Emit(*events)
         return self._record_call(response)
 
@@ -142,7 +144,10 @@ class Ask:
         return Ask(cast("LanguageModel", _RecordedModel(self.lm, outcome)), self.request, self.reader_factory)
 
     def _record_call(self, response: Response) -> Response:
-        record_response(self.lm.model, response)
+        if getattr(self.lm, "is_recorded", False) and response.cache != "hit":  # nothing is paid now
+            record_warnings(*response.warnings)
+        else:
+            record_response(self.lm.model, response)
         if logs := _logs.get():
             from sigwire.lm.preview.call_log import CallRecord
 
@@ -151,8 +156,10 @@ class Ask:
                 log.add(record)
         return response
 
-    def _record_failure(self, error: Exception) -> None:
-        if logs := _logs.get():
+    def _record_failure(self, error: BaseException) -> None:
+        if not getattr(self.lm, "is_recorded", False):
+            record_failure(self.lm.model, failed_attempts(error, self.lm.model))
+        if isinstance(error, Exception) and (logs := _logs.get()):
             from sigwire.lm.preview.call_log import CallRecord
 
             for log in logs:
@@ -167,6 +174,8 @@ _ERROR_FACTS = ("message", "model", "provider", "provider_code", "status", "requ
 
 class _RecordedModel:
     """A model that gives one recorded outcome."""
+
+    is_recorded = True
 
     def __init__(self, lm: LanguageModel, outcome: Response | LMError) -> None:
         self.model, self.capabilities, self._outcome = lm.model, lm.capabilities, outcome
@@ -225,20 +234,21 @@ class _EventLog:
         self.events: list[StreamEvent] = []
         self._start, self._collect = ResponseStart, collect
 
-    def partial_of(self, error: BaseException) -> Response | None:
-        """Return the partial response that the model set on the error, or set and return that of the events."""
+    def set_partial(self, error: BaseException) -> None:
+        """Set the partial response of the events, unless the model set one on the error."""
         known = getattr(error, "partial", None)
         if known is None and any(type(event) is not self._start for event in self.events):
-            known = error.partial = self._collect(self.events)  # type: ignore[attr-defined]  # exceptions accept attributes
-        return known if isinstance(known, Response) else None
+            error.partial = self._collect(self.events)  # type: ignore[attr-defined]  # exceptions accept attributes
 
 
-def _convert_events(reader: EventReader, steps: Steps[Response], log: list[StreamEvent]) -> Steps[Response]:
+def _convert_events(
+    reader: EventReader, steps: Steps[Response], log: list[StreamEvent], event_path: EventPath
+) -> Steps[Response]:
     """Run the steps; add emitted events to ``log`` and emit their conversion by the reader."""
 
     def convert(emit: Emit) -> Emit | None:
         log.extend(emit.events)
-        events = [converted for event in emit.events for converted in reader.feed(event)]
+        events = [converted for event in emit.events for converted in event_path.stamp(reader.feed(event))]
         return Emit(*events) if events else None
 
     return relayed(steps, convert)
@@ -271,7 +281,7 @@ def usage_totals(values: Settings) -> Generator[UsageTracker | None]:
         return
     _counts_usage.set(True)
     try:
-        with track_usage() as tracker:
+        with UsageTracker(keep_runs=False) as tracker:
             yield tracker
     finally:
         _counts_usage.set(False)

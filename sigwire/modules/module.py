@@ -39,12 +39,14 @@ from sigwire.modules.tree import (
     copy_attributes,
     is_held,
     name_of,
+    path_between,
     saving,
     walk,
 )
 from sigwire.modules.where import locate
 from sigwire.observe.callbacks import EVERYWHERE, LOG_CHECKS, watched_call
 from sigwire.observe.place import Running, enter, find_paths_with, running
+from sigwire.observe.reports import collected, is_collecting
 from sigwire.overriding import check_overrides
 from sigwire.settings import Settings, current
 from sigwire.show.card import HasCard
@@ -82,6 +84,7 @@ class Module(ChecksKeywords, Walkable, HasCard):
     _log: CallLog | None
     _entries: ClassVar[frozenset[str]] = frozenset()
     _is_program: ClassVar[bool] = True  # False: it holds no module, and its path in itself is "self"
+    _collects: ClassVar[bool] = True  # False: its calls have no report of their own beside that of the module they call
     _hooks: ClassVar[Sequence[str]] = ("tool_source",)
     fixed_methods: ClassVar[Mapping[str, str]] = {
         **dict.fromkeys(("__call__", "acall", "stream", "astream", "call_steps"), "define forward and aforward"),
@@ -217,10 +220,10 @@ class Module(ChecksKeywords, Walkable, HasCard):
             locate(error, self, module_paths(self), **facts)
 
     def _entry_steps(self, args: tuple[object, ...], kwargs: dict[str, object]) -> Steps[object]:
-        if "steps" in self._entries:
-            steps: Callable[..., Steps[object]] = getattr(self, "steps")  # noqa: B009  # only some subclasses have it
-            return steps(*args, **kwargs)
-        return self._forward_steps(args, kwargs)
+        if "steps" not in self._entries:
+            return collected(self, lambda: self._forward_steps(args, kwargs))
+        steps: Callable[..., Steps[object]] = getattr(self, "steps")  # noqa: B009  # only some subclasses have it
+        return collected(self, lambda: steps(*args, **kwargs)) if self._collects else steps(*args, **kwargs)
 
     def _forward_steps(self, args: tuple[object, ...], kwargs: dict[str, object]) -> Steps[object]:
         return (yield _ForwardEffect(self, self._entries, args, kwargs))
@@ -508,11 +511,17 @@ class StepsModule(Module):
 
     def forward(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run the steps, blocking."""
-        return run(self.steps(*args, **kwargs))
+        return run(self._own_steps(args, kwargs))
 
     async def aforward(self, /, *args: Any, **kwargs: Any) -> Any:
         """Run the steps, awaited."""
-        return await arun(self.steps(*args, **kwargs))
+        return await arun(self._own_steps(args, kwargs))
+
+    def _own_steps(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Steps[Any]:
+        """Return the steps of a call of ``forward``: with a report, unless a subclass's ``forward`` runs them."""
+        if not self._collects or is_collecting(self):
+            return self.steps(*args, **kwargs)
+        return collected(self, lambda: self.steps(*args, **kwargs))
 
 
 class ReadsInputs(StepsModule):
@@ -541,7 +550,7 @@ def held_names(module: Module) -> list[str]:
     return [name_of(path) for path, _ in module._parameters() if is_held(path)]  # pyright: ignore[reportPrivateUsage]
 
 
-find_paths_with(module_paths)
+find_paths_with(module_paths, path_between)
 
 
 def _is_compiled(part: object) -> bool:

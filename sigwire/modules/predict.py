@@ -68,6 +68,8 @@ else:
 class PredictorCalls(StepsModule, Generic[P, S]):
     """The typed calls of predictors: the parameters are the signature's inputs, the result has the signature's outputs."""
 
+    _collects: ClassVar[bool] = False
+
     if TYPE_CHECKING:
         # A ParamSpec cannot be extended by keywords: a call with config=, demos=, lm= or signature= takes any inputs.
         @overload
@@ -204,12 +206,18 @@ class Predict(ReadingCalls[P, S], Predictor):
         )
         tools = overlay.tools if overlay else plan.tools_of(inputs) if reader.tools_name is not None else ()
         used_ids = UsedCallIds(inputs.get(reader.history_name)) if reader.history_name is not None else ()
+        call = CallContext(self, lm, plan, tools, used_ids, overlay)
+        call.begin()
         try:
-            prediction = yield from answer_steps(CallContext(self, lm, plan, tools, used_ids, overlay), request, reasks)
-        except Exception as error:
+            prediction = yield from answer_steps(call, request, reasks)
+        except BaseException as error:
+            call.fail(error)
+            if not isinstance(error, Exception):
+                raise
             model, request_id = getattr(error, "model", None) or lm.model, getattr(error, "request_id", None)
             self._locate(error, is_innermost=True, model=model, request_id=request_id)
             raise
+        call.end(prediction)
         if values.trace is not None:
             _append_trace(values, (self, inputs, prediction))
         return prediction

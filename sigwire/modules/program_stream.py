@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterable, Iterator, Mapping
 from contextvars import Context, ContextVar, copy_context
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Generic, NamedTuple, Protocol, Self, TypeAlias, TypeVar, cast
 
 from sigwire.core.response import Response
@@ -24,6 +24,7 @@ from sigwire.effects.emitting import Returned, astream, stream
 from sigwire.effects.loops import await_in
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError
+from sigwire.observe.callbacks import ACTIVE_TOOL_CALL
 from sigwire.observe.place import Running, running
 
 if TYPE_CHECKING:
@@ -38,10 +39,17 @@ T = TypeVar("T")
 
 
 class EventPath(NamedTuple):
-    """The module path of an event, and the turn of the agent around the module."""
+    """The module path of an event, the turn of the agent around the module, and the ids of the tool calls around it."""
 
     path: str
     turn: int | None
+    within: str = ""
+
+    def stamp(self, events: Iterable[ProgramEvent]) -> Iterable[ProgramEvent]:
+        """Return the events of the module, with the calls around it."""
+        if not self.within:
+            return events
+        return [replace(cast("StreamEvent", event), within=self.within) for event in events]
 
 
 # Module paths by the id of the module; None if nothing is streamed.
@@ -56,7 +64,8 @@ def is_streamed() -> bool:
 def event_path_of(module: object) -> EventPath:
     """Return the path of a module in the streamed program. A module outside the program has the name of its class."""
     paths = _paths.get() or {}
-    return EventPath(paths.get(id(module)) or type(module).__name__, running.get().turn)
+    within = getattr(ACTIVE_TOOL_CALL.get(), "within", "")
+    return EventPath(paths.get(id(module)) or type(module).__name__, running.get().turn, within)
 
 
 def set_turn(number: int | None) -> int | None:

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 
 from sigwire.core.request import Request
 
-__all__ = ["Question", "Running", "asked", "enter", "find_paths_with", "path_of", "running"]
+__all__ = ["Question", "Running", "asked", "enter", "find_paths_with", "path_in", "path_of", "running"]
 
 
 class Running(NamedTuple):
@@ -74,7 +74,19 @@ def _no_paths(root: object) -> Mapping[int, str]:
 _find_paths: Callable[..., Mapping[int, str]] = _no_paths
 
 
-def find_paths_with(find: Callable[..., Mapping[int, str]]) -> None:
-    """Set the function that returns the paths of the modules inside a module, by id."""
-    global _find_paths
-    _find_paths = find
+def path_in(program: object, part: object) -> str | None:
+    """Return the path of a module inside another; ``None`` if it is not inside. Cheap for a module near the root."""
+    return _find_path(program, part)
+
+
+def _no_path(program: object, part: object) -> str | None:
+    return None
+
+
+_find_path: Callable[..., str | None] = _no_path
+
+
+def find_paths_with(find: Callable[..., Mapping[int, str]], find_one: Callable[..., str | None]) -> None:
+    """Set the functions that return the paths of the modules inside a module, by id, and of one of them."""
+    global _find_paths, _find_path
+    _find_paths, _find_path = find, find_one

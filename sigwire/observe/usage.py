@@ -13,9 +13,16 @@ from typing import Any, Self, TypeAlias
 
 from sigwire.core.narrow import is_mapping, is_object
 from sigwire.core.record import to_plain
+from sigwire.core.report import CallReport
 from sigwire.core.response import Attempt, LMWarning, Response, Usage, cost_of_attempts
+from sigwire.effects.collecting import Collector, collector
+from sigwire.effects.steps import Steps
+from sigwire.observe.reports import add_entry, failed_attempts, question_steps, reports_of
 
-__all__ = ["UsageTracker", "record_response", "record_tool_call", "record_usage", "record_warnings", "track_usage"]
+__all__ = [
+    "UsageTracker", "counted_steps", "record_failure", "record_report", "record_response", "record_tool_call",
+    "record_usage", "record_warnings", "track_usage",
+]  # fmt: skip
 
 _Counts: TypeAlias = Mapping[str, Any]
 
@@ -26,7 +33,8 @@ class UsageTracker:
     ``attempts[model]``: the exchanges. ``hits``: the model of each answer that was read from the cache of responses.
     ``tool_calls``: the name of each finished call of a tool, and whether its result is an error. ``warnings``: the feature of
     each warning of an answer ("temperature"), and "tool" for each exception of a tool. ``served``: the name of the model that
-    each answer reports, with the fingerprint of the provider's system if it has one.
+    each answer reports, with the fingerprint of the provider's system if it has one. ``runs``: the reports of the outermost
+    calls inside the block, for values that are no predictions; ``keep_runs=False`` keeps none.
 
     >>> tracker = UsageTracker()
     >>> tracker.add_usage("m", {"input_tokens": 3, "details": {"cached": 1}})
@@ -35,7 +43,8 @@ class UsageTracker:
     {'m': {'input_tokens': 7, 'details': {'cached': 1}}}
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, keep_runs: bool = True) -> None:
+        self._runs = Collector() if keep_runs else None
         self._counted: list[tuple[str, Usage | _Counts]] = []
         self.attempts: dict[str, list[Attempt]] = {}
         self.hits: list[str] = []
@@ -46,10 +55,21 @@ class UsageTracker:
     def __enter__(self) -> Self:
         self._before = open_trackers.get()
         open_trackers.set((*self._before, self))
+        if self._runs is not None:
+            self._around = around = collector.get()
+            self._runs.further, self._runs.owner = around, None if around is None else around.owner
+            collector.set(self._runs)
         return self
 
     def __exit__(self, *_: object) -> None:
         open_trackers.set(self._before)
+        if self._runs is not None and collector.get() is self._runs:
+            collector.set(self._around)
+
+    @property
+    def runs(self) -> tuple[CallReport, ...]:
+        """The reports of the outermost calls, in order of start; of a call that runs, until now."""
+        return () if self._runs is None else reports_of(self._runs.entries or ())
 
     def add_usage(self, model: str, usage: Usage | Mapping[str, Any], attempts: Sequence[Attempt] = ()) -> None:
         """Count the usage of one request and the cost of its exchanges. Thread-safe."""
@@ -130,6 +150,29 @@ def record_usage(
             tracker.add_usage(model or "unknown", usage, attempts)
 
 
+def counted_steps(name: str, model: str, steps: Steps[Response]) -> Steps[Response]:
+    """Run the steps of a question that no module asks; count and report it. ``name``: of the class that asks."""
+    try:
+        response = yield from question_steps(name, model, steps)
+    except BaseException as error:
+        record_failure(model, failed_attempts(error, model))
+        raise
+    record_response(model, response)
+    return response
+
+
+def record_failure(model: str | None, attempts: Sequence[Attempt]) -> None:
+    """Count the exchanges of a request that failed in every open tracker."""
+    if attempts:
+        record_usage(model, sum((attempt.usage for attempt in attempts), Usage()), attempts)
+
+
+def record_report(report: CallReport) -> None:
+    """Count the exchanges of a report in every open tracker."""
+    for each in report:
+        record_failure(each.own[-1].model if each.own else None, each.own)
+
+
 def record_response(model: str | None, response: Response) -> None:
     """Count a response in every open tracker: its usage, or the hit, its warnings, and the model that it reports.
 
@@ -167,6 +210,7 @@ def record_tool_call(name: str, *, is_error: bool, warning: LMWarning | None = N
         tracker.tool_calls.append((name[:_MOST_NAME], is_error))
     if warning is not None:
         record_warnings(warning)
+        add_entry(warning)
 
 
 def record_warnings(*warnings: LMWarning) -> None:

@@ -15,7 +15,7 @@ from sigwire.effects.steps import FunctionEffect, Steps, arun, run
 from sigwire.errors import ConfigurationError, InputError
 from sigwire.lm.offline.vectors import lexical_vector
 from sigwire.modules.calling import called_steps
-from sigwire.observe.usage import record_response
+from sigwire.observe.usage import counted_steps
 
 if TYPE_CHECKING:
     import numpy as np
@@ -103,8 +103,7 @@ class Embedder:
                 raise ConfigurationError(f"The function made {len(vectors)} vectors of {len(texts)} texts (embedding).")
             return vectors
         lm, request = self._lm, Request(tuple(map(Message.user, texts)))
-        response: Response = yield FunctionEffect(lambda: lm.respond(request), lambda: lm.arespond(request))
-        record_response(lm.model, response)
+        response = yield from counted_steps(type(self).__name__, lm.model, _answered(lm, request))
         return [choice.raw for choice in response.choices]
 
     def _known(self, texts: Sequence[str]) -> dict[str, Any]:
@@ -144,3 +143,8 @@ def vectors_of(vectors: Sequence[Any] | NDArray[Any]) -> Vectors:
     if len(lengths) > 1:
         raise ConfigurationError(f"The vectors have different lengths: {sorted(lengths)} (embedding).")
     return numpy.asarray(vectors, dtype=numpy.float32).reshape(len(vectors), max(lengths, default=0))
+
+
+def _answered(lm: LM, request: Request) -> Steps[Response]:
+    response: Response = yield FunctionEffect(lambda: lm.respond(request), lambda: lm.arespond(request))
+    return response

@@ -44,15 +44,13 @@ class _Page:
 
     def add_card(self, card: Card, depth: int, tag: str) -> None:
         self._add(_header(card, tag))
-        if card.rows:
-            self._add("<dl>")
+        if card.rows and self._add("<dl>"):
             for label, lines in card.rows[:MOST_ROWS]:
                 self._add_row(label, lines)
             self._add("</dl>", is_end=True)
             self._add_count(len(card.rows) - MOST_ROWS, "rows")
         self._add_table(card.table)
-        if card.calls:
-            self._add("<ul>")
+        if card.calls and self._add("<ul>"):
             for call in card.calls[:MOST_ROWS]:
                 self._add_call(call)
             self._add("</ul>", is_end=True)
@@ -109,7 +107,8 @@ class _Page:
         if not table:
             return
         head, *rows = table
-        self._add(f"<table><thead>{_table_row(head, 'th')}</thead><tbody>")
+        if not self._add(f"<table><thead>{_table_row(head, 'th')}</thead><tbody>"):
+            return
         for row in rows[:MOST_ROWS]:
             self._add(_table_row(row, "td"))
         self._add("</tbody></table>", is_end=True)
@@ -118,7 +117,8 @@ class _Page:
     def _add_call(self, call: CallLine) -> None:
         shown = f"<code><b>{_escaped(call.name)}</b>({_escaped(call.arguments)})</code>"
         result = "" if call.result is None else f"<br>{self._folded(call.result, '✗ ' if call.is_error else '→ ')}"
-        self._add(f'<li class="{"wrong" if call.is_error else "call"}">{shown}{result}</li> ')
+        facts = f" <small>{_escaped(call.facts)}</small>" if call.facts else ""
+        self._add(f'<li class="{"wrong" if call.is_error else "call"}">{shown}{facts}{result}</li> ')
 
     def _add_count(self, count: int, noun: str) -> None:
         if count > 0:

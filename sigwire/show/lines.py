@@ -40,12 +40,13 @@ class PictureLine:
 
 @dataclass(frozen=True, slots=True)
 class CallLine:
-    """A call of a tool, and its result if there is one."""
+    """A call of a tool, and its result if there is one. ``facts``: what the programs inside took."""
 
     name: str
     arguments: str
     result: str | None = None
     is_error: bool = False
+    facts: str = ""
 
 
 CardLine: TypeAlias = str | ValueLine | PictureLine

@@ -107,6 +107,11 @@ def _call_lines(calls: Sequence[CallLine], width: int) -> Iterator[StyledLine]:
 def _call_parts(call: CallLine, text: str, call_width: int, width: int) -> Iterator[StyledLine]:
     mark, tone, result_tone = ("✗", "wrong", "wrong") if call.is_error else ("→", "call", "")
     result = "" if call.result is None else f"{mark} {inline(call.result)}"
+    if call.facts:
+        yield from ([("  ", ""), (line, tone)] for line in wrapped(text, width - 2))
+        yield from ([("    ", ""), (line, "muted")] for line in wrapped(inline(call.facts), width - 4))
+        yield from ([("    ", ""), (line, result_tone)] for line in wrapped(result, width - 4) if result)
+        return
     if display_width(text) <= call_width and 6 + call_width + display_width(result) <= width:
         yield [("  ", ""), (padded(text, call_width), tone), ("    ", ""), (result, result_tone)]
         return

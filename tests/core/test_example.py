@@ -13,10 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
 
-from sigwire.core.example import CallReport, Completions, Example, Prediction, outputs_of
+from sigwire.core.example import Completions, Example, Prediction, outputs_of
 from sigwire.core.json import dumps, loads
 from sigwire.core.messages import Message
 from sigwire.core.record import to_plain
+from sigwire.core.report import CallReport
 from sigwire.core.response import Attempt, Choice, LMWarning, Repair, Response, Usage
 from sigwire.core.tools.calls import ToolCall, ToolCalls, ToolResult
 from sigwire.errors import InputError, LMServerError
@@ -336,7 +337,7 @@ def test_report_of_a_prediction_is_not_hidden_by_fields() -> None:
 
 
 def test_report_of_a_bare_prediction_is_empty() -> None:
-    assert CallReport.of(Prediction(answer="4")) == CallReport(Usage())
+    assert CallReport.of(Prediction(answer="4")) == CallReport()
     assert CallReport.of(Prediction(answer="4")).warnings == ()
 
 

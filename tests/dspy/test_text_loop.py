@@ -226,13 +226,16 @@ def test_long_results_are_cut_in_prompts_and_whole_in_the_trajectory() -> None:
 
 
 def test_requests_that_did_not_fit_are_attempts() -> None:
-    answers = [
-        turn("weigh", fruit="fig"),
-        turn("weigh", fruit="fig"),
-        ContextWindowExceededError("full"),
-        turn("finish"),
-    ]
-    result = make_agent(Planner(*answers), Planner(dspy.Prediction(grams=1)))(fruit="fig")
+    weighing = {"next_thought": "I weigh.", "next_tool_name": "weigh", "next_tool_args": {"fruit": "fig"}}
+    ended = {**weighing, "next_tool_name": "finish", "next_tool_args": {}}
+
+    class Shortened(dspy.ReAct):  # it runs the loop in text
+        def truncate_trajectory(self, trajectory: dict[str, Any]) -> dict[str, Any]:
+            return super().truncate_trajectory(trajectory)
+
+    agent = make_agent(extract=Planner(dspy.Prediction(grams=1)), kind=Shortened)
+    agent.react.lm = sigwire.FakeLM([weighing, weighing, ContextWindowExceededError("full"), ended])
+    result = agent(fruit="fig")
     assert [attempt.error for attempt in result.attempts if attempt.error] == [ContextWindowExceededError("full").code]
 
 

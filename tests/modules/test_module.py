@@ -415,7 +415,8 @@ async def test_track_usage_sets_totals_on_outermost_module_only() -> None:
     with context(track_usage=True):
         for prediction in (twice(question="?"), await twice.acall(question="?")):
             assert prediction.get_lm_usage()["fake"] == Usage(input_tokens=4, output_tokens=2).counts()
-    assert twice(question="?").get_lm_usage()["fake"]["input_tokens"] == 2
+    assert twice(question="?").get_lm_usage()["fake"]["input_tokens"] == 4
+    assert twice.inner.get_lm_usage()["fake"]["input_tokens"] == 2
 
 
 @pytest.fixture

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from typing import Any, Literal, assert_type
 
-from sigwire.core.example import CallReport, Prediction
+from sigwire.core.example import Prediction
+from sigwire.core.report import CallReport
 from sigwire.core.response import Attempt, LMWarning, Repair, Response, Usage
 from sigwire.core.tools.calls import ToolCalls
 from sigwire.core.tools.tool import Tool

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from itertools import islice
 from typing import cast
 
 from sigwire.core.cards.messages import Rows, warning_rows
+from sigwire.core.cards.reports import report_card
 from sigwire.core.cards.runs import ShownRun, shown_run, turn_cards
 from sigwire.core.cards.values import call_facts, count, value_line
-from sigwire.core.example import CallReport, Completions, Prediction
+from sigwire.core.example import Completions, Prediction
 from sigwire.core.foreign_names import HIDDEN
 from sigwire.core.record import Meta, Record
+from sigwire.core.report import CallReport
 from sigwire.core.response import LMWarning
 from sigwire.show.card import Card
 from sigwire.show.cleaning import inline, visible
@@ -63,6 +66,8 @@ def prediction_card(prediction: Prediction) -> Card:
     rows += warning_rows(warnings := _own_warnings(report, run))
     if report.response is not None or report.attempts:
         rows.append(("call", [" · ".join(_call_facts(report))]))
+    if report.inner:
+        children.append(replace(report_card(report), title="calls inside", is_open=False))
     if meta.completions is not None:
         children.append(completions_card(Prediction._candidates(prediction)))  # pyright: ignore[reportPrivateUsage]
     if meta.choice is not None and meta.choice.text:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol, cast, runtime_checkable
 
 from sigwire.core.cards.tools import shown_call
-from sigwire.core.cards.values import call_facts, count, usage_parts
+from sigwire.core.cards.values import call_facts, count, report_facts, seconds_text, usage_parts
+from sigwire.core.report import CallReport
 from sigwire.core.response import Attempt, LMWarning, Usage
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.show.card import MOST_CHILDREN, Card
@@ -19,7 +20,6 @@ __all__ = [
     "ShownRun",
     "run_card",
     "run_line",
-    "seconds_text",
     "shown_run",
     "turn_card",
     "turn_cards",
@@ -150,15 +150,6 @@ def _turn_card(turn: AgentTurn, title: str) -> Card:
 
 def _calls(turn: AgentTurn) -> list[CallLine]:
     results = {result.id: result for result in turn.results}
-    return [shown_call(call, results.get(call.id)) for call in turn.calls]
-
-
-def seconds_text(seconds: float) -> str:
-    """Return a duration for people.
-
-    >>> seconds_text(0.0591), seconds_text(2.34), seconds_text(75)
-    ('59 ms', '2.3 s', '1:15')
-    """
-    if seconds < 1:
-        return f"{1000 * seconds:.0f} ms"
-    return f"{seconds:.1f} s" if seconds < 60 else f"{seconds // 60:.0f}:{seconds % 60:02.0f}"
+    reports: Sequence[CallReport] = getattr(turn, "reports", ())
+    facts = {each.call.rpartition("/")[2]: " · ".join(report_facts(each)) for each in reports if each.kind == "tool"}
+    return [replace(shown_call(call, results.get(call.id)), facts=facts.get(call.id, "")) for call in turn.calls]

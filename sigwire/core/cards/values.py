@@ -9,13 +9,17 @@ from typing import TypeVar
 
 from sigwire.core.narrow import is_items, is_mapping
 from sigwire.core.parts import AudioPart, FilePart, ImagePart
-from sigwire.core.response import Attempt, Usage, known_cost_of
+from sigwire.core.report import CallReport
+from sigwire.core.response import Attempt, Usage, cost_of_attempts, known_cost_of
 from sigwire.show.cleaning import MOST_IN_VALUE, cut
 from sigwire.show.lines import CardLine, PictureLine, ValueLine
 from sigwire.show.pictures import size_text
 from sigwire.show.values import short_repr
 
-__all__ = ["call_facts", "count", "json_line", "media_line", "money_text", "option_parts", "usage_parts", "value_line"]
+__all__ = [
+    "call_facts", "count", "json_line", "media_line", "money_text", "option_parts", "report_facts", "seconds_text",
+    "usage_parts", "value_line",
+]  # fmt: skip
 
 
 T = TypeVar("T")
@@ -155,6 +159,31 @@ def call_facts(attempts: tuple[Attempt, ...], usage: Usage) -> list[str]:
     known, is_whole = known_cost_of(attempts, may_import=False)
     money = money_text(known) if is_whole else f"≥ {money_text(known)}" if known else money_text(None)
     return [*counts, money, *requests]
+
+
+def report_facts(report: CallReport) -> list[str]:
+    """Return requests, tokens, cost and time of a call. The price of a model counts only if it is loaded."""
+    attempts, usage = report.attempts, report.usage
+    tokens = (usage.input_tokens or 0) + (usage.output_tokens or 0)
+    known = usage.input_tokens is not None or usage.output_tokens is not None
+    cost = cost_of_attempts(attempts, may_import=False) if attempts else None
+    return [
+        count(len(attempts), "request"),
+        *([f"{tokens:,} tokens"] if known else []),
+        *([money_text(cost)] if cost is not None else []),
+        seconds_text(report.seconds),
+    ]
+
+
+def seconds_text(seconds: float) -> str:
+    """Return a duration for people.
+
+    >>> seconds_text(0.0591), seconds_text(2.34), seconds_text(75)
+    ('59 ms', '2.3 s', '1:15')
+    """
+    if seconds < 1:
+        return f"{1000 * seconds:.0f} ms"
+    return f"{seconds:.1f} s" if seconds < 60 else f"{seconds // 60:.0f}:{seconds % 60:02.0f}"
 
 
 _HIDDEN = ("api_key", "extra_body", "extra_headers", "headers")

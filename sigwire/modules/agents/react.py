@@ -46,6 +46,7 @@ from sigwire.modules.agents.approval.resuming import (
     Resumption,
     begin_run,
     decided_result,
+    give_decided,
     keep_decided,
     resumption_of,
     state_secret,
@@ -294,7 +295,7 @@ class ReAct(ReadsInputs, Generic[P, S]):
     def _decided(self, place: str, data: FieldValues) -> Steps[Prediction]:
         """Return the result of an earlier run at a place of a tool call that is resumed."""
         result = self.load_result(data)
-        keep_decided(place, result)
+        give_decided(place, result)
         return result
         yield
 
@@ -307,7 +308,7 @@ class ReAct(ReadsInputs, Generic[P, S]):
             outputs = end.outputs if end.outputs is not None else (yield from self._extracted_outputs(state, end))
             result = self._prediction(state, end.reason, outputs)
             if state.is_resumed:
-                keep_decided(state.place, result)
+                keep_decided(state.place, result, state.report)
             return result
         except BaseException as error:  # interrupts too: another run can continue from the history
             yield from suspend(self, state, limit, error)
@@ -364,13 +365,9 @@ class ReAct(ReadsInputs, Generic[P, S]):
             try:
                 inputs = {**tools, **state.options, self._signatures.history: state.history}
                 prediction: Prediction = yield from self.react.call_steps(**inputs)
-            except ContextWindowExceededError as error:
-                state.add_overflow(error)
+            except ContextWindowExceededError:
                 if not state.shorten():
                     raise
-            except ModelError as error:
-                state.attempts.extend(error.attempts)
-                raise
             else:
                 state.add_prediction(prediction)
                 return prediction
@@ -389,7 +386,6 @@ class ReAct(ReadsInputs, Generic[P, S]):
                 if not state.shorten():
                     raise state.overflow_error(error) from error
             except ModelError as error:
-                state.attempts.extend(error.attempts)
                 raise state.stopped_error(names, end, f"and could not be extracted: {error}") from error
         state.add_prediction(prediction, "extract")
         outputs = dict(prediction.__dict__)

@@ -6,12 +6,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeAlias
 
-from sigwire.core.example import Prediction
 from sigwire.core.json import Value
-from sigwire.core.response import Attempt, LMWarning, Usage, cost_of_attempts
+from sigwire.core.report import CallReport
+from sigwire.core.response import Attempt, LMWarning, Usage
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.errors import InputError
-from sigwire.modules.answer import meta_of
 from sigwire.show.card import HasCard
 from sigwire.signatures.fields import FieldSpec, typed_history
 from sigwire.signatures.types.history import History
@@ -27,8 +26,10 @@ TerminationReason: TypeAlias = Literal[
 class ReActStep(Value, HasCard):
     """One turn: the model's thought and calls, the results, the cost.
 
-    ``results`` are complete, also if the model saw a shortened text. ``error``: the reason if the turn could not be read.
-    ``warnings``: the exceptions of tools, with file and line (``result.exception`` has the traceback).
+    ``results`` are complete, also if the model saw a shortened text. ``usage``: with that of the programs in tools.
+    ``error``: the reason if the turn could not be read. ``warnings``: the exceptions of tools, with file and line
+    (``result.exception`` has the traceback). ``reports``: of the predictors that were asked, and of the calls of tools in
+    which programs ran; steps of older files have none.
 
     >>> step = ReActStep("Look it up.", (ToolCall("call_0", "find", {}),), (ToolResult("call_0", "find", "here"),))
     >>> ReActStep.from_json(step.to_json()) == step
@@ -43,6 +44,7 @@ class ReActStep(Value, HasCard):
     seconds: float = 0.0
     error: str | None = None
     warnings: tuple[LMWarning, ...] = ()
+    reports: tuple[CallReport, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -51,14 +53,15 @@ class AgentRun(HasCard):
 
     A prediction has the fields ``steps``, ``history`` and ``termination_reason``; if an output has such a name, the field is
     ``run_steps`` and so on. ``termination_reason`` is ``None`` if the loop did not end the run: an ``LMError``, a refusal, a
-    tool's exception (``on_tool_error``). ``attempts`` are all requests.
+    tool's exception (``on_tool_error``). ``report`` has all requests, also those of programs in tools; ``attempts``,
+    ``usage`` and ``cost`` are its totals.
     """
 
     _shown_by = "sigwire.core.cards.runs:run"
     steps: tuple[ReActStep, ...]
     history: History
     termination_reason: TerminationReason | None = None
-    attempts: tuple[Attempt, ...] = ()
+    report: CallReport = CallReport()
 
     @classmethod
     def of(cls, result: object) -> Self:
@@ -69,18 +72,22 @@ class AgentRun(HasCard):
         )
         if not isinstance(history, History) or steps is None:
             raise InputError(f"This {type(result).__name__} does not come from a ReAct run.")
-        attempts = meta_of(result).attempts if isinstance(result, Prediction) else held.get("attempts", ())
-        return cls(tuple(steps), history, reason, tuple(attempts))
+        return cls(tuple(steps), history, reason, CallReport.of(result))
+
+    @property
+    def attempts(self) -> tuple[Attempt, ...]:
+        """All requests."""
+        return self.report.attempts
 
     @property
     def usage(self) -> Usage:
         """The tokens of all requests."""
-        return sum((attempt.usage for attempt in self.attempts), Usage())
+        return self.report.usage
 
     @property
     def cost(self) -> float | None:
         """The cost of all requests in US dollars; ``None`` if that of one is unknown."""
-        return cost_of_attempts(self.attempts)
+        return self.report.cost
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ from sigwire.core.events import ToolDone
 from sigwire.core.example import Prediction
 from sigwire.core.messages import Message
 from sigwire.core.record import FieldValues
-from sigwire.core.response import Attempt, Choice
+from sigwire.core.report import CallReport
+from sigwire.core.response import Choice
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.effects.emitting import Emit
 from sigwire.errors import (
@@ -33,6 +34,7 @@ from sigwire.modules.agents.step_log import StepLog
 from sigwire.modules.agents.tool_run import ToolRun
 from sigwire.modules.answer import meta_of
 from sigwire.modules.program_stream import EventPath
+from sigwire.observe.reports import CallNode
 from sigwire.signatures.fields import SignatureSpec
 from sigwire.signatures.signature import SignatureMeta
 from sigwire.signatures.types.history import AnyTurn, History, Turn
@@ -129,10 +131,6 @@ class RunState(StepLog):
         """Add a turn to the log."""
         self.log_step(choice.text or choice.reasoning or "", seconds, runs, error)
 
-    def add_overflow(self, error: ContextWindowExceededError) -> None:
-        """Add the request that was too long for the model."""
-        self.attempts.append(Attempt("ask", error.model, error=error.code))
-
     def add_unreadable(self, error: ModelError, seconds: float, advice: str = _ADVICE) -> Termination | None:
         """Add a response that could not be parsed and a message with its problem. Ends the loop after several in a row."""
         choice = error.choice or Choice()
@@ -195,14 +193,18 @@ class RunState(StepLog):
         )
 
     def run(self, reason: TerminationReason | None) -> AgentRun:
-        """Return the log of the finished turns."""
-        return AgentRun(tuple(self.steps), self.history, reason, tuple(self.attempts))
+        """Return the log of the finished turns, without its report: the run has not ended."""
+        return AgentRun(tuple(self.steps), self.history, reason)
+
+    @property
+    def report(self) -> CallReport:
+        """The report of the run until now."""
+        return self.calls.snapshot() if isinstance(self.calls, CallNode) else CallReport()
 
     def result(self, signature: SignatureMeta, outputs: FieldValues, facts: FieldValues) -> Prediction:
         """Return the prediction of the run: the outputs, and facts about it."""
-        warnings = [warning for step in self.steps for warning in step.warnings]
         repairs = meta_of(self.prediction).repairs
-        return self.make_prediction(signature, outputs, {**facts, **self.fields}, warnings=warnings, repairs=repairs)
+        return self.make_prediction(signature, outputs, {**facts, **self.fields}, repairs=repairs)
 
 
 def _interrupted_run(call: ToolCall) -> ToolRun:
@@ -230,4 +232,4 @@ class EmittingRecorder:
 
 def tool_done(done: ToolRun, event_path: EventPath) -> ToolDone:
     """Return the event of a finished tool run."""
-    return ToolDone(done.shown, path=event_path.path, turn=event_path.turn)
+    return ToolDone(done.shown, **event_path._asdict())

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from itertools import count
 from types import TracebackType
-from typing import Any
+from typing import Any, Self
 
 from sigwire.core.tools.calls import ToolCall
 from sigwire.effects.performing import current_frame
 from sigwire.observe.callbacks import ACTIVE_TOOL_CALL
 from sigwire.observe.place import running
+from sigwire.observe.reports import CallNode
 from sigwire.settings import current
 
 __all__ = ["CurrentCall", "current_call", "depth_problem"]
@@ -20,14 +21,17 @@ class CurrentCall:
     """A running call of a model. As a context manager, the call that ``current_call`` returns inside the block.
 
     ``outer`` is the call around it. ``decided``: the results of agents that this call ran after decisions of a person, by
-    their places; a resumed call gets them again.
+    their places; a resumed call gets them again. ``node`` collects the programs that run in the call.
     """
 
-    __slots__ = ("_call", "_counts", "_example", "_frame", "_key", "decided", "outer")
+    __slots__ = ("_call", "_counts", "_example", "_frame", "_key", "decided", "node", "outer", "within")
     outer: CurrentCall | None
+    node: CallNode
 
     def __init__(self, call: ToolCall | None) -> None:
         self._call, self._frame, self._key, self.outer = call, current_frame(), "", None
+        self.within = self.id
+        """The ids of the calls around, and that of this call, outermost first: ``call_0/call_1``."""
         self._example = running.get().example
         self._counts: dict[str, count[int]] = {}
         self.decided: dict[str, Any] = {}
@@ -87,13 +91,19 @@ class CurrentCall:
         text = json.dumps([self.run, self.place, self.name, self.arguments], sort_keys=True)
         return sha256(text.encode()).hexdigest()[:32]
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Self:
         self.outer = ACTIVE_TOOL_CALL.get()
+        if self.outer is not None and self.outer.within:
+            self.within = f"{self.outer.within}/{self.id}"
         ACTIVE_TOOL_CALL.set(self)
+        self.node = CallNode("tool", self.name)
+        self.node.__enter__()
+        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self.node.__exit__(kind, error, trace)
         ACTIVE_TOOL_CALL.set(self.outer)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, ClassVar
 
 from sigwire.core.example import Prediction
 from sigwire.core.json import JsonObject
@@ -37,6 +37,8 @@ class ChatSession(StepsModule):
     >>> chat(question="Who am I?").answer, len(chat.conversation)
     ('Ada', 2)
     """
+
+    _collects: ClassVar[bool] = False
 
     def __init__(self, program: Module, conversation: History | FieldValues | Iterable[Any] = ()) -> None:
         super().__init__()

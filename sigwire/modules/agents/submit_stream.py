@@ -55,7 +55,7 @@ def with_submitted_fields(
         set_submit_listener(predictor, None)
     outputs = end.outputs if end is not None else None
     if rest := submitted.unparsed_text() if outputs is None else submitted.rest(outputs):
-        yield Emit(*rest)
+        yield Emit(*event_path_of(predictor).stamp(rest))
     return end
 
 
@@ -68,12 +68,12 @@ class SubmitStream:
     def __init__(self, submit: Submit, layout: Layout, style: str, event_path: EventPath, model: str) -> None:
         self._submit, self._layout, self._style = submit, layout, style
         self._event_path, self._model = event_path, model
-        self._events = FieldEvents(*event_path)
+        self._events = FieldEvents(event_path.path, event_path.turn)
         self._reader: _SubmitReader | None = None
 
     def wrap(self, reader: EventReader) -> EventReader:
         """Return a reader with the events of ``reader`` and those of the outputs in the arguments."""
-        self._events = FieldEvents(*self._event_path)
+        self._events = FieldEvents(self._event_path.path, self._event_path.turn)
         restart = AskStart(self._model, path=self._event_path.path, turn=self._event_path.turn)
         text, block = LeadingTextReader(self._layout), SubmitBlockReader(self._style, self._submit.name)
         self._reader = _SubmitReader(reader, self._submit, self._events, text, block, restart)

@@ -208,7 +208,7 @@ class _Calls:
         return _KnownRun(call, tool, lambda: _counted(make()), self._record)
 
     def known(self, done: ToolRun) -> _KnownRun:
-        return _KnownRun(done.call, self._box.tools.get(done.call.name), lambda: done, None)
+        return _KnownRun(done.call, self._box.tools.get(done.call.name), done.kept, None)
 
 
 def _tool_run(
@@ -245,7 +245,9 @@ class _KnownRun:
         self.call, self.tool, self._make, self._record = call, tool, make, record
 
     def run(self) -> ToolRun:
-        return _recorded(self._make(), self._record)
+        done = self._make()
+        done.add_report()
+        return _recorded(done, self._record)
 
     async def arun(self) -> ToolRun:
         return self.run()
@@ -270,24 +272,24 @@ class _ToolRunEffect:
         self._bound, self.on_crash = bound, tool.on_crash
 
     def run(self) -> ToolRun:
-        started = perf_counter()
+        started, call = perf_counter(), CurrentCall(self.call)
         try:
-            with CurrentCall(self.call), watched_call("tool", self.tool, self._inputs) as end:
+            with call, watched_call("tool", self.tool, self._inputs) as end:
                 value, done = self._run_blocking(started)
                 end(value)
         except Exception as error:
             done = run(self._failed_run(error, perf_counter() - started))
-        return _recorded(_counted(done), self._record)
+        return _recorded(_counted(done.with_report(call.node.report)), self._record)
 
     async def arun(self) -> ToolRun:
-        started = perf_counter()
+        started, call = perf_counter(), CurrentCall(self.call)
         try:
-            with CurrentCall(self.call), watched_call("tool", self.tool, self._inputs) as end:
+            with call, watched_call("tool", self.tool, self._inputs) as end:
                 value, done = await self._run_awaited(started)
                 end(value)
         except Exception as error:
             done = await arun(self._failed_run(error, perf_counter() - started))
-        return _recorded(_counted(done), self._record)
+        return _recorded(_counted(done.with_report(call.node.report)), self._record)
 
     def fingerprint(self) -> JsonObject:
         return {"name": self.call.name, "arguments": self.call.arguments}

@@ -61,7 +61,7 @@ class CodeReply:
 
 
 class CodeRun(StepLog):
-    """The runs of code of one call: its ``steps``, its ``attempts``, and the outputs that code submitted.
+    """The runs of code of one call: its ``steps``, and the outputs that code submitted.
 
     ``names``: host functions and constants of every run of code. ``variables`` are set once, and again when they are lost.
     """
@@ -124,7 +124,6 @@ class CodeRun(StepLog):
         try:
             prediction = yield from asked
         except ModelError as error:
-            self.attempts.extend(error.attempts)
             if not isinstance(error, _UNREADABLE):
                 raise
             return self._reply_without_fields(error)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from sigwire.core.json import JsonValue
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
-from sigwire.core.response import Attempt, Response
+from sigwire.core.response import Response
 from sigwire.effects.gather import Gather
 from sigwire.effects.performing import performed
 from sigwire.effects.steps import Steps
@@ -17,6 +17,7 @@ from sigwire.keywords import check_whole
 from sigwire.lm.base import LanguageModel
 from sigwire.modules.agents.tool_results import short_message
 from sigwire.modules.ask import Ask
+from sigwire.observe.reports import question_steps
 
 __all__ = ["LANGUAGE_FUNCTIONS", "LanguageCalls", "check_limits"]
 
@@ -31,11 +32,10 @@ LANGUAGE_FUNCTIONS: Mapping[str, str] = {
 
 
 class LanguageCalls:
-    """The calls of one run: at most ``most`` texts, ``parallel`` at once. ``lm`` returns the model;
-    requests are added to ``attempts``."""
+    """The calls of one run: at most ``most`` texts, ``parallel`` at once. ``lm`` returns the model."""
 
-    def __init__(self, lm: Callable[[], LanguageModel], most: int, parallel: int, attempts: list[Attempt]) -> None:
-        self._lm, self._most, self._parallel, self._attempts = lm, most, parallel, attempts
+    def __init__(self, lm: Callable[[], LanguageModel], most: int, parallel: int) -> None:
+        self._lm, self._most, self._parallel = lm, most, parallel
         self._used = 0
 
     @property
@@ -49,7 +49,7 @@ class LanguageCalls:
         try:
             return (yield from self._ask(asked))
         except (LMError, ModelError) as error:
-            self._add_attempts_of_text(error)
+            _raise_if_final(error)
             raise HostCallError("RuntimeError", short_message(error)) from error
 
     def llm_query_batched(self, texts: JsonValue) -> Steps[JsonValue]:
@@ -81,21 +81,24 @@ class LanguageCalls:
         try:
             return (yield from self._ask(text))
         except (LMError, ModelError) as error:
-            self._add_attempts_of_text(error)
+            _raise_if_final(error)
             return f"[ERROR] {short_message(error)}"
-
-    def _add_attempts_of_text(self, error: LMError | ModelError) -> None:
-        """Add the requests of an error of one text. Raises the errors that end the run: keys, a provider that is down."""
-        if ends_run(error):
-            raise error
-        self._attempts.extend(error.attempts)
 
     def _ask(self, text: str) -> Steps[JsonValue]:
         lm = self._lm()
-        response: Response = yield performed(Ask(lm, Request((Message.user(text),))))
-        if response.attempts or response.cache != "hit":
-            self._attempts.extend(response.attempts or (Attempt("ask", lm.model, response.usage),))
+        response = yield from question_steps("llm_query", lm.model, _answered(lm, text))
         return response.choices[0].text if response.choices else ""
+
+
+def _answered(lm: LanguageModel, text: str) -> Steps[Response]:
+    response: Response = yield performed(Ask(lm, Request((Message.user(text),))))
+    return response
+
+
+def _raise_if_final(error: LMError | ModelError) -> None:
+    """Raise the errors that end the run: keys, a provider that is down."""
+    if ends_run(error):
+        raise error
 
 
 def check_limits(turns: object, calls: object, characters: object, parallel: object) -> None:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from sigwire.core.example import Prediction
 from sigwire.effects.steps import Steps
-from sigwire.errors import AgentStopped, ModelError
+from sigwire.errors import AgentStopped
 from sigwire.interpreters.interpreter import Interpreter
 from sigwire.interpreters.monty import interpreter_of
 from sigwire.keywords import check_whole
@@ -50,6 +50,7 @@ class ProgramOfThought(ReadingCalls[P, S]):
     166833
     """
 
+    _collects: ClassVar[bool] = True
     predictor_classes: ClassVar[PredictorClasses] = PredictorClasses(ChainOfThought, ChainOfThought)
     """The classes of ``code_generate`` and ``code_regenerate``, and of ``generate_output``; a subclass may have others."""
     _hooks: ClassVar[Sequence[str]] = ("predictor_classes",)
@@ -124,11 +125,7 @@ class ProgramOfThought(ReadingCalls[P, S]):
         )
 
     def _read_outputs(self, run: CodeRun, inputs: dict[str, object]) -> Steps[Prediction]:
-        try:
-            prediction = yield from called_steps(self.generate_output, (), inputs)
-        except ModelError as error:
-            run.attempts.extend(error.attempts)
-            raise
+        prediction = yield from called_steps(self.generate_output, (), inputs)
         run.add_prediction(prediction)
         return run.result(self.signature, prediction.__dict__)
 

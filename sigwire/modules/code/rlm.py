@@ -78,6 +78,7 @@ class RLM(ReadingCalls[P, S]):
     ('disk', '100001 ok', True)
     """
 
+    _collects: ClassVar[bool] = True
     session_classes: ClassVar[SessionClasses] = SessionClasses(Predict, SessionRun)
     """The classes of the predictors and of a run; a subclass may have others."""
     _hooks: ClassVar[Sequence[str]] = ("session_classes",)
@@ -162,7 +163,7 @@ class RLM(ReadingCalls[P, S]):
             tools=self._tools,
             most=self.max_output_chars,
         )
-        run.add_names(LanguageCalls(self._asked_lm, self.max_llm_calls, self.parallel, run.attempts).functions)
+        run.add_names(LanguageCalls(self._asked_lm, self.max_llm_calls, self.parallel).functions)
         run.begin(read, self._listing)
         return run
 
@@ -206,8 +207,7 @@ class RLM(ReadingCalls[P, S]):
                 reply = yield from run.ask(
                     called_steps(self.generate_action, (), run.turn_inputs(self.max_iters)), "code"
                 )
-            except ContextWindowExceededError as error:
-                run.attempts.extend(error.attempts)
+            except ContextWindowExceededError:
                 if not run.remove_old_results():
                     raise
             else:
@@ -222,7 +222,6 @@ class RLM(ReadingCalls[P, S]):
         try:
             prediction = yield from called_steps(self.extract, (), log)
         except ModelError as error:
-            run.attempts.extend(error.attempts)
             raise self._stopped_error(run, end, f"and could not be extracted: {error}") from error
         run.add_prediction(prediction, "extract")
         outputs: Mapping[str, object] = prediction.__dict__

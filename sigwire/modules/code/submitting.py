@@ -38,7 +38,7 @@ class SubmitFunction:
 
     def events(self, place: EventPath) -> Sequence[ProgramEvent]:
         """Return the submitted outputs as events of fields."""
-        made = FieldEvents(*place)
+        made = FieldEvents(place.path, place.turn)
         for name, value in (self.outputs or {}).items():
             emit_value(self._submit.codecs[name], value, made)
-        return made.take()
+        return list(place.stamp(made.take()))

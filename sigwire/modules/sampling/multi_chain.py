@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from sigwire.core.example import Completions, Prediction
 from sigwire.core.json import dumps
@@ -35,6 +35,8 @@ class MultiChainComparison(StepsModule):
     >>> compare(answers, question="What colour is the sky?").answer
     'blue'
     """
+
+    _collects: ClassVar[bool] = False
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ from sigwire.core.paths import AttributeStep, Path, Walkable, name_of
 from sigwire.core.tools.held import Memo
 from sigwire.modules.tree.copying import copy_attributes, copy_value
 from sigwire.modules.tree.saving import plain_records, prepare_one
-from sigwire.modules.tree.walk import Parameter, Predictor, is_held, parts_of, walk
+from sigwire.modules.tree.walk import Parameter, Predictor, is_held, parts_of, path_between, walk
 
 __all__ = [
     "AttributeStep",
@@ -22,6 +22,7 @@ __all__ = [
     "is_held",
     "name_of",
     "parts_of",
+    "path_between",
     "plain_records",
     "prepare_one",
     "walk",

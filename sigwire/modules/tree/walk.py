@@ -17,7 +17,7 @@ from sigwire.core.tools.held import FUNCTIONS, HasHandler, HasTools, held_parts,
 if TYPE_CHECKING:
     from sigwire.core.json import JsonObject
 
-__all__ = ["Parameter", "Predictor", "Tools", "is_held", "parts_of", "tools_in", "walk"]
+__all__ = ["Parameter", "Predictor", "Tools", "is_held", "parts_of", "path_between", "tools_in", "walk"]
 
 Tools: TypeAlias = list[tuple[Path, object]]
 """Tools of a module, and functions in its attribute ``tools``, with their paths."""
@@ -67,6 +67,28 @@ def _parts(attributes: Mapping[str, object], tools: Tools | None) -> Iterator[tu
         elif isinstance(value, HasTools):
             around = () if path == (_TOOLBOX,) else path
             tools.extend(((*around, _TOOLS, ItemStep(name)), tool) for name, tool in value.tools.items())
+
+
+def path_between(root: object, part: object) -> str | None:
+    """Return the name by which a walk from ``root``, breadth first, finds a module; ``None`` if it finds none.
+
+    >>> path_between(Parameter(), Parameter())
+    """
+    if not isinstance(root, Walkable):
+        return None
+    for attribute, value in vars(root).items():  # most are found here
+        if value is part:
+            return attribute
+        if isinstance(value, (list, tuple, dict)) and (step := _item_at(cast("Sequence[object]", value), part)):
+            return f"{attribute}{step}"
+    found = walk(root, lambda _: True, breadth_first=True)
+    return next((name_of(path, quoted=False) for path, each in found if each is part), None)
+
+
+def _item_at(container: Sequence[object] | dict[object, object], part: object) -> str:
+    """Return the step to an item of a container, "" if the part is no item."""
+    items = container.items() if isinstance(container, dict) else enumerate(container)
+    return next((f"[{key}]" for key, item in items if item is part), "")
 
 
 def _reversed_items(container: Sequence[object] | dict[object, object]) -> Iterator[tuple[ItemStep | int, object]]:

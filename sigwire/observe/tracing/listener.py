@@ -19,7 +19,8 @@ from typing import Any
 from opentelemetry._logs import Logger
 from opentelemetry.trace import SpanKind, Tracer
 
-from sigwire.core.example import CallReport, Prediction, outputs_of
+from sigwire.core.example import Prediction, outputs_of
+from sigwire.core.report import CallReport
 from sigwire.core.response import Response, Usage
 from sigwire.core.tools.calls import ToolResult
 from sigwire.core.tools.tool import Tool

@@ -34,7 +34,7 @@ from sigwire.modules.calling import called_steps
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
 from sigwire.modules.tree.sharing import shared_modules
-from sigwire.observe.usage import track_usage
+from sigwire.observe.usage import UsageTracker
 from sigwire.optimizers.candidate import Candidate, applied
 from sigwire.optimizers.engine.reuse import AnswerStore
 from sigwire.optimizers.engine.spending import Spending, cost_of_run
@@ -302,7 +302,11 @@ class Engine:
         in_run(self._rows.run)
         record: JsonObject = {"outputs": None}
         # Not around all answers, as in ``RowRun``.
-        with budget or nullcontext(), track_usage() as tracker, context(rollout_id=index or None, trace=None):
+        with (
+            budget or nullcontext(),
+            UsageTracker(keep_runs=False) as tracker,
+            context(rollout_id=index or None, trace=None),
+        ):
             try:
                 prediction = yield from self._written(effect)
                 record["outputs"] = to_plain(dict(prediction.items()))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from sigwire.core.example import Example, Prediction
+from sigwire.core.report import CallReport
 from sigwire.core.response import Attempt, LMWarning, Response, Usage
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.errors import CallerError
@@ -50,7 +51,15 @@ def _step(of: Material) -> ReActStep:
 
 def _run(of: Material) -> AgentRun:
     steps = tuple(_step(of) for _ in of.indices)
-    return AgentRun(steps, History(conversation(of)), "submit", (Attempt(model=of.name, usage=Usage(185, 29)),))
+    return AgentRun(steps, History(conversation(of)), "submit", _report(of))
+
+
+def _report(of: Material) -> CallReport:
+    warning, attempt = LMWarning(of.name, of.text), Attempt(model=of.name, usage=Usage(185, 29))
+    leaf = CallReport(
+        name=of.name, path=of.text, turn=0, error=of.text, own=(attempt,), own_warnings=(warning,), cache="hit"
+    )
+    return CallReport("tool", of.name, of.text, inner=tuple(leaf for _ in of.indices))
 
 
 def agent_prediction(of: Material) -> Prediction:
@@ -81,6 +90,7 @@ def _model_call(of: Material) -> ModelCall:
 
 PROGRAMS: Mapping[type, Callable[[Material], HasCard]] = {
     AgentRun: _run,
+    CallReport: _report,
     HealthTable: _health_table,
     ModelCall: _model_call,
     Module: Specimen,

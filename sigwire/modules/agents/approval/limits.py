@@ -85,11 +85,11 @@ class CallCounts:
 
     def refusal(self, call: ToolCall, tool: Tool, rules: CallRules, planned: Counter[str]) -> str:
         """Return why a call must not run, "" if it may. ``planned``: the calls of this turn that may."""
-        used = self._used + planned
-        if rules.max_calls is not None and used.total() >= rules.max_calls:
+        used = self._used
+        if rules.max_calls is not None and used.total() + planned.total() >= rules.max_calls:
             self.end = ("limit", f"{rules.max_calls} tool calls were used up")
             return f"The limit of {rules.max_calls} tool calls is reached."
-        if tool.max_calls is not None and used[tool.name] >= tool.max_calls:
+        if tool.max_calls is not None and used[tool.name] + planned[tool.name] >= tool.max_calls:
             return f"The limit of {tool.max_calls} calls of {tool.name} is reached. Continue without it."
         most = None if tool.repeat else rules.max_repeats
         if most is None or self._repeats.get(_key(call), ("", 0))[1] < most:

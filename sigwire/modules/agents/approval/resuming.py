@@ -16,6 +16,7 @@ from functools import partial
 from typing import Any
 
 from sigwire.core.events import ApprovalAsked
+from sigwire.core.report import CallReport
 from sigwire.effects.emitting import Emit
 from sigwire.effects.performing import current_frame
 from sigwire.effects.steps import Effect, Steps
@@ -27,9 +28,10 @@ from sigwire.modules.agents.running_call import current_call
 from sigwire.modules.agents.tool_run import ToolRun
 from sigwire.modules.calling import called_steps
 from sigwire.modules.program_stream import event_path_of, is_streamed
+from sigwire.observe.reports import add_entry, with_report
 
 __all__ = [
-    "Resumption", "begin_run", "decided_result", "keep_decided", "resumption_of", "state_secret", "suspend",
+    "Resumption", "begin_run", "decided_result", "give_decided", "keep_decided", "resumption_of", "state_secret", "suspend",
 ]  # fmt: skip
 
 
@@ -55,7 +57,9 @@ def suspend(agent: states.StateOwner, state: RunState, limit: int, error: BaseEx
     if is_streamed() and not current_call().name:
         place = event_path_of(agent)
         asked = (
-            ApprovalAsked(call.id, call.name, call.arguments, call.why, path=place.path, turn=state.turn)
+            ApprovalAsked(
+                call.id, call.name, call.arguments, call.why, path=place.path, turn=state.turn, within=place.within
+            )
             for call in error.pending
         )
         yield Emit(*asked)
@@ -152,10 +156,20 @@ def decided_result(place: str) -> Any:
     return None if found is None else found.decided(place)
 
 
-def keep_decided(place: str, result: object) -> None:
+def keep_decided(place: str, result: object, report: CallReport) -> None:
     """Keep the result of a run with decisions of a person for the states of later runs in the same tool call."""
     if place:
-        current_call().decided[place] = result
+        current_call().decided[place] = with_report(result, report)
+
+
+def give_decided(place: str, result: object) -> None:
+    """Keep a result that is given again, and add what ran for it to the running call."""
+    report = CallReport.of(result)
+    for inner in report.inner:
+        add_entry(inner)
+    for warning in report.own_warnings:
+        add_entry(warning)
+    keep_decided(place, result, report)
 
 
 _resumption: ContextVar[Resumption | None] = ContextVar("sigwire_resumption", default=None)

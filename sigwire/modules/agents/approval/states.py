@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hmac
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 from uuid import uuid4
 
 from sigwire.core.json import JsonObject, Value, dumps, loads
 from sigwire.core.narrow import is_mapping
+from sigwire.core.report import CallReport
 from sigwire.core.response import Attempt, Choice
 from sigwire.core.tools.calls import ToolCall
 from sigwire.errors import InputError, StateError
@@ -36,7 +37,7 @@ __all__ = ["StateOwner", "check_state", "dump_run", "load_run", "own_decisions",
 
 _FORMAT = 1
 _KEYS = {
-    "attempts", "calls", "choice", "history", "id", "inner", "inputs", "large", "limits", "max_iters", "pending", "results",
+    "calls", "choice", "history", "id", "inner", "inputs", "large", "limits", "max_iters", "pending", "results",
     "signature", "steps", "tools", "turn", "verdicts",
 }  # fmt: skip
 
@@ -67,7 +68,7 @@ def dump_run(agent: StateOwner, state: RunState, limit: int, error: ApprovalNeed
         "inputs": agent.signature.spec.dump(state.inputs),
         "history": agent.signature.spec.plain_history(state.history).to_json(),
         "steps": _all_json(state.steps),
-        "attempts": _all_json(state.attempts),
+        "reports": _all_json(list(_open_reports(state.new_reports, _decided_calls(error)))),
         "choice": state.choice.to_json(),
         "calls": _all_json(state.open_calls),
         "results": _all_json(state.tool_runs),
@@ -94,6 +95,39 @@ def _own_names(error: ApprovalNeeded) -> set[str]:
 
 def _all_json(values: Sequence[Value]) -> list[JsonObject]:
     return [value.to_json() for value in values]
+
+
+def _open_reports(reports: Iterable[CallReport], decided: Sequence[object]) -> Iterator[CallReport]:
+    """Yield the reports of a turn that no tool run and no state has, as those have which an inner agent waits with.
+
+    ``decided``: the inner reports of results that the resumed calls get again.
+    """
+    for report in reports:
+        is_around = report.error == _WAITS and not _has_state(report)
+        if inner := tuple(_open_reports(report.inner, decided)) if is_around else ():
+            yield replace(report, inner=inner)
+        elif report.error != _WAITS and report.kind == "module" and report.inner not in decided:
+            yield report
+
+
+def _decided_calls(error: ApprovalNeeded) -> Sequence[tuple[CallReport, ...]]:
+    known: list[Any] = [done for state in error.inner.values() for done in cast(Any, state).get("decided", {}).values()]
+    return [inner for done in known if "run" in done and (inner := CallReport.from_json(done["run"]).inner)]
+
+
+def _has_state(report: CallReport) -> bool:
+    """Return True if a report is of an agent that waits, and not of a program or a tool around it."""
+    return report.kind == "module" and not any(each.kind == "module" and each.error == _WAITS for each in report.inner)
+
+
+_WAITS = ApprovalNeeded.__name__
+
+
+def _reports_of(data: Mapping[str, Any]) -> Iterator[CallReport]:
+    """Yield the reports of a state. One of an earlier version has a list of attempts in their place."""
+    yield from map(CallReport.from_json, data.get("reports", ()))
+    if attempts := data.get("attempts"):
+        yield CallReport(name="Predict", path="react", own=tuple(map(Attempt.from_json, attempts)))
 
 
 def signed(state: JsonObject, secret: bytes | None) -> JsonObject:
@@ -228,8 +262,7 @@ def load_run(agent: StateOwner, data: Mapping[str, Any]) -> RunState:
         history = agent.signature.spec.typed_history(History.from_json(data["history"]))
         gate = CallGate(agent.toolbox.rules, CallCounts(data["limits"]))
         state = RunState(history, inputs, gate, LargeResults(agent.toolbox))
-        state.steps = [ReActStep.from_json(step) for step in data["steps"]]
-        state.attempts = [Attempt.from_json(attempt) for attempt in data["attempts"]]
+        state.restore([ReActStep.from_json(step) for step in data["steps"]], _reports_of(data))
         state.choice = Choice.from_json(data["choice"])
         state.open_calls = tuple(ToolCall.from_json(call) for call in data["calls"])
         state.tool_runs = [ToolRun.from_json(done) for done in data["results"]]
