@@ -1,7 +1,7 @@
 """Paths of the parts of a program, their names as text, and the marker of parts.
 
 A path is a tuple of steps: an attribute name (``AttributeStep``), a list or tuple index (``int``), a dict key (``ItemStep``).
-``HeldStep`` says that the steps from there on lead through the function of a tool.
+After a ``HeldStep`` the path leads through the function of a tool.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class ItemStep:
 
 @dataclass(frozen=True, slots=True)
 class HeldStep:
-    """No step: the steps behind it lead through a tool. At the end of a path, ``number`` tells parts of one name apart."""
+    """No step: the steps behind it lead through a tool. At the end of a path, ``number`` separates parts of one name."""
 
     number: int = 1
 

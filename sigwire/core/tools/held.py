@@ -26,7 +26,7 @@ __all__ = ["FUNCTIONS", "HasHandler", "HasTools", "Memo", "held_parts", "held_va
 Memo: TypeAlias = dict[int, object]
 """Copies by the id of their original, as in ``copy.deepcopy``."""
 _Held: TypeAlias = Sequence[tuple[Path, object]]
-FUNCTIONS = (FunctionType, MethodType, partial)
+FUNCTIONS: tuple[Any, ...] = (FunctionType, MethodType, partial)
 _MOST_ITEMS = 1_000
 _PLAIN = frozenset((str, bytes, int, float, bool, type(None), type))
 
@@ -100,11 +100,11 @@ def _inside(value: object) -> _Held:
         return [((), value.handler)]
     if isinstance(value, HasTools):
         return [((AttributeStep("tools"), ItemStep(name)), tool) for name, tool in value.tools.items()]
-    kind = next((kind for kind in (partial, dict, list, tuple) if isinstance(value, kind)), None)
-    return _INSIDE[kind](value) if kind else ()
+    return next((read(value) for kind, read in _INSIDE.items() if isinstance(value, kind)), ())
 
 
 def _in_function(function: Any) -> _Held:
+    found: list[tuple[Path, object]]
     cells, code, wrapped = function.__closure__, function.__code__, function.__dict__.get("__wrapped__", function)
     found = [
         (() if item is wrapped else (AttributeStep(name),), item)
@@ -114,7 +114,8 @@ def _in_function(function: Any) -> _Held:
     if defaults := function.__defaults__:
         names = code.co_varnames[: code.co_argcount][-len(defaults) :]
         found += [((AttributeStep(name),), item) for name, item in zip(names, defaults, strict=True)]
-    found += [((AttributeStep(name),), item) for name, item in (function.__kwdefaults__ or {}).items()]
+    keywords: dict[str, object] = function.__kwdefaults__ or {}
+    found += [((AttributeStep(name),), item) for name, item in keywords.items()]
     return found
 
 
@@ -173,7 +174,7 @@ def rebuilt(value: Any, memo: Memo) -> Any:
     """Return ``rebound`` of a value that holds a module."""
     if id(value) in memo:
         return memo[id(value)]
-    rebuild: Callable[[Any, Memo], object] = _REBUILD.get(type(value), copy.deepcopy)
+    rebuild: Callable[[Any, Memo], object] = _REBUILD.get(value.__class__, copy.deepcopy)
     return memo.setdefault(id(value), rebuild(value, memo))
 
 
@@ -196,9 +197,9 @@ def _rebound_function(function: Any, memo: Memo) -> object:
         made.__defaults__ = _rebound_tuple(function.__defaults__, memo)
     if function.__kwdefaults__:
         made.__kwdefaults__ = _rebound_dict(function.__kwdefaults__, memo)
-    made.__dict__ = {
-        name: rebound(item, memo) if name == "__wrapped__" else item for name, item in vars(function).items()
-    }
+    made.__dict__ = {**function.__dict__}
+    if "__wrapped__" in made.__dict__:
+        made.__dict__["__wrapped__"] = rebound(function.__wrapped__, memo)
     return made
 
 
@@ -208,7 +209,7 @@ def _rebound_method(method: Any, memo: Memo) -> object:
 
 def _rebound_partial(given: Any, memo: Memo) -> object:
     made = partial(rebound(given.func, memo), *_rebound_tuple(given.args, memo), **_rebound_dict(given.keywords, memo))
-    vars(made).update(vars(given))
+    made.__dict__.update(given.__dict__)
     return made
 
 

@@ -63,7 +63,7 @@ def _module_attributes(value: object) -> list[str]:
     return [*held, *(name for name, each in attributes.items() if isinstance(each, _HOLDERS) and holds(each))]
 
 
-_HOLDERS = (Walkable, HasHandler, HasTools, list, tuple, dict)
+_HOLDERS: Any = (Walkable, HasHandler, HasTools, list, tuple, dict)
 
 
 def _global_names(function: FunctionType, seen: set[int]) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Programs whose agent has a tool ``ask`` that uses an inner predictor, in each way that a function can hold it.
 
 The model is scripted: the agent calls ``ask`` and submits its result; the inner predictor answers "GOOD" if its instructions
-say SHOUT or a demo shows GOOD, else "bad".
+have SHOUT or a demo shows GOOD, else "bad".
 """
 
 from __future__ import annotations

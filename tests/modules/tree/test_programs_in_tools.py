@@ -1,4 +1,4 @@
-"""What the functions of tools hold is part of the program: names, models, copies, states, program files, places."""
+"""Modules in the functions of tools are part of the program: names, models, copies, states, program files, places."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_tools_of_every_agent_are_entered(kind: str) -> None:
     assert [each(task="t").text for each in (made, program)] == ["GOOD", "bad"]
 
 
-def test_agents_made_of_modules_hold_them() -> None:
+def test_agent_in_a_tool_has_the_names_of_all_its_predictors() -> None:
     inner = ReAct("topic -> fact", tools=[ask_of(inner_predictor())])
     deep = ReAct("task -> text", tools={"ask": inner.__call__})
     names = [name for name, _ in deep.named_predictors()]
@@ -361,7 +361,7 @@ def test_events_errors_and_traces_name_the_inner_predictor() -> None:
     assert "tools['ask'].sub" in repr(program)
 
 
-# --- what is shared is said -----------------------------------------------------------------------------------
+# --- shared modules are named -----------------------------------------------------------------------------------
 
 
 SUB = inner_predictor()
