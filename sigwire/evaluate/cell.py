@@ -33,7 +33,7 @@ from sigwire.modules.agents.run import ReActStep, load_run_fields
 from sigwire.modules.agents.running_call import CurrentCall
 from sigwire.modules.answer import meta_of
 from sigwire.modules.calling import called_steps
-from sigwire.modules.field_types import FieldTypes, types_of
+from sigwire.modules.field_types import NO_TYPES, FieldTypes, types_of
 from sigwire.modules.module import Module, module_paths
 from sigwire.modules.where import locate
 from sigwire.observe.usage import UsageTracker
@@ -70,7 +70,8 @@ class Cell(Value):
     of the prediction. ``steps``: the turns of an agent that failed; those of a prediction are among the outputs. ``tools``: the
     calls and errors of each tool, of all agents of the program. ``warnings``: their number by feature. ``served``,
     ``metric_served``: the number of answers by the name that their model reports, with the fingerprint of its system.
-    ``forms``: the outputs that their declared types do not read back (``plain.Written``).
+    ``forms``: the outputs that their declared types do not read back (``plain.Written``). ``is_plain``: the program returned
+    a value that is no prediction, which is the output ``value``.
 
     >>> Cell.from_json(Cell(0.0, failure=Failure("program", "Refused", "no")).to_json()).failure.type
     'Refused'
@@ -100,6 +101,7 @@ class Cell(Value):
     known_cost: float = 0.0
     known_metric_cost: float = 0.0
     forms: Mapping[str, Form] = field(default_factory=dict[str, Form])
+    is_plain: bool = False
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Cell:
@@ -202,9 +204,14 @@ def _scored_again(
     )
 
 
-def stored_prediction(cell: Cell, types: FieldTypes) -> Prediction:
-    """Return the prediction of a cell: declared outputs and the run of an agent with their types, others as JSON data."""
+def stored_prediction(cell: Cell, types: FieldTypes) -> Any:
+    """Return the prediction of a cell: declared outputs and the run of an agent with their types, others as JSON data.
+
+    A plain value is JSON data as well.
+    """
     outputs = cell.outputs or {}
+    if cell.is_plain:
+        return typed_fields(outputs, NO_TYPES, cell.forms)["value"]
     fields = typed_fields(outputs, types, cell.forms)
     return Prediction({**fields, **_run_fields(outputs, types)} if types else fields)
 
@@ -367,7 +374,8 @@ class _ProgramRun:
         *sums, served, known = counted(tracker)
         unscored: dict[str, int] = {}
         rest = served, unscored, known if sums[-1] is None else 0.0, 0.0, forms
-        return plain, *sums, 0, None, self._seconds, trace, {}, *odd, *calls, *rest
+        is_plain = outputs is not None and not isinstance(found, Record)
+        return plain, *sums, 0, None, self._seconds, trace, {}, *odd, *calls, *rest, is_plain
 
 
 class _Timed:

@@ -90,6 +90,11 @@ class ExampleRecord:
         return self.cell.outputs is not None and self.cell.failure is not None and self.cell.failure.kind == "metric"
 
     @property
+    def is_run_again(self) -> bool:
+        """A resumed run runs the program again: the provider or the caller failed, or the metric without stored outputs."""
+        return _is_retried(self.cell) and not self.is_unscored
+
+    @property
     def feedback(self) -> str:
         """The feedback of the metric."""
         return self.cell.feedback
@@ -299,12 +304,11 @@ def job_header(job: JsonObject, repeat: int) -> JsonObject:
 
 
 def finished_records(
-    rows: Iterable[JsonObject], header: JsonObject, path: Path, *, resume: object, unscored: bool = False
+    rows: Iterable[JsonObject], header: JsonObject, path: Path, *, resume: object
 ) -> dict[tuple[str, int], ExampleRecord] | None:
-    """Return the records of the last run of a file that a resumed run keeps; ``None`` if the file needs the new header.
+    """Return the records of the last run of a file that a resumed run goes on with; ``None`` if the file needs the new header.
 
-    A record with a failure of the provider is run again, and with one of the metric unless ``unscored``: the caller scores its
-    outputs. Raises ``ConfigurationError`` with the names of the
+    The caller runs those of ``is_run_again`` again, and scores the outputs of those of ``is_unscored``. Raises ``ConfigurationError`` with the names of the
     differences from the last header, unless ``resume`` is "append" or False; with "force" they enter ``header`` as "forced".
     """
     run = last_run(rows)
@@ -315,14 +319,9 @@ def finished_records(
         return None
     with reading_records(path):
         records = last_records(run)
-    kept = {
-        key: record
-        for key, record in records.items()
-        if not _is_retried(record.cell) or (unscored and record.is_unscored)
-    }
-    if kept:
+    if not all(record.is_run_again for record in records.values()):
         warn_of_unknown(path.name, last_header, header)
-    return kept
+    return records
 
 
 class FinishedKeys:
@@ -424,17 +423,19 @@ def headers_of(run: Iterable[JsonObject]) -> list[JsonObject]:
 def last_records(run: Iterable[JsonObject], *, omitted: bool = True) -> dict[tuple[str, int], ExampleRecord]:
     """Return the last record of each example and repeat in the rows of a run; ``omitted``: also of those that it left out."""
     found: dict[tuple[str, int], ExampleRecord] = {}
-    lost: list[tuple[str, int]] = []
+    lost: set[tuple[str, int]] = set()
     part = -1
     for row in run:
         kind = row.get("type")
         if kind in ("run", "segment"):
-            part, lost = part + 1, []
+            part, lost = part + 1, set()
         elif kind == "omitted":
-            lost = [(str(own), int(repeat)) for own, repeat in cast("list[Any]", row["rows"])]
+            lost = {(str(own), int(repeat)) for own, repeat in cast("list[Any]", row["rows"])}
         elif kind == "record":
             record = ExampleRecord.from_json(row, segment=part)
-            found[record.id, record.repeat] = record
+            key = record.id, record.repeat
+            found[key] = record
+            lost.discard(key)  # another example has the id of one that was left out
     for key in () if omitted else lost:
         found.pop(key, None)
     return found

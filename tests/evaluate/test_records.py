@@ -22,7 +22,7 @@ from sigwire import Budget, ConfigurationError, Example, FakeLM, Finished, Image
 from sigwire.core.request import Request
 from sigwire.core.response import Attempt, Repair
 from sigwire.core.tools.calls import ToolCall, ToolResult
-from sigwire.errors import LMContentFilteredError
+from sigwire.errors import LMContentFilteredError, LMTransportError
 from sigwire.evaluate.cell import Cell, TraceStep
 from sigwire.evaluate.evaluation import Evaluate, load_records
 from sigwire.evaluate.failures import Failure
@@ -30,6 +30,7 @@ from sigwire.evaluate.git import git_state
 from sigwire.evaluate.records import ExampleRecord, RecordFile
 from sigwire.lm.client import LM
 from sigwire.modules.agents.run import ReActStep
+from sigwire.modules.module import Module
 from sigwire.testing import FakeProvider
 
 SCHEMA = json.loads((Path(__file__).resolve().parents[2] / "docs" / "records.schema.json").read_text(encoding="utf-8"))
@@ -297,6 +298,43 @@ def test_changed_label_of_an_id_runs_the_example_again(tmp_path: Path) -> None:
     changed = [examples[0].copy(answer="none"), *examples[1:]]
     assert evaluate(asked, devset=changed).records[0].cell.score == 0.0
     assert len(asked.lm.requests) == 6
+    assert [record.score for record in load_records(tmp_path / "log.jsonl").records] == [0.0, *[1.0] * 4]
+
+
+def test_failed_example_that_left_the_devset_is_not_among_the_records(tmp_path: Path) -> None:
+    def last_fails(request: Request) -> Any:
+        if "number 4" in request.messages[-1].text:
+            raise LMTransportError("no")
+        return echo(request)
+
+    asked = Predict("question -> answer", lm=FakeLM(last_fails))
+    examples = [example.copy(id=number) for number, example in enumerate(devset())]
+    evaluate = Evaluate(devset=examples, metric=exact, log=tmp_path / "log.jsonl")
+    assert evaluate(asked).unscored == 1
+    for found in (evaluate(asked, devset=examples[:4]), load_records(tmp_path / "log.jsonl")):
+        assert (len(found.records), found.unscored) == (4, 0)
+
+
+@pytest.mark.parametrize("way", [blocking, awaited, streamed])
+def test_plain_value_of_a_program_is_scored_again_as_it_was(way: Any, tmp_path: Path) -> None:
+    class Length(Module):
+        def forward(self, question: str) -> int:
+            return len(question)
+
+    repaired, path = tmp_path / "repaired", tmp_path / "log.jsonl"
+
+    def fragile(example: Example, prediction: object) -> bool:
+        if not repaired.exists():
+            raise RuntimeError("the judge is out")
+        return prediction == 8
+
+    evaluate = Evaluate(devset=devset(2), metric=fragile, log=path, progress=False)
+    way(evaluate, Length())
+    repaired.touch()
+    for result in (way(evaluate, Length()), way(evaluate, Length()), load_records(path).rescore(fragile)):
+        assert [(prediction, score) for _, prediction, score in result.results] == [(8, 1.0)] * 2
+    for row in rows_of(path):
+        jsonschema.validate(row, SCHEMA)
 
 
 @pytest.mark.parametrize("name", ["", "none.jsonl"])

@@ -44,7 +44,7 @@ class RunLog:
         if self._file is not None and path is not None:
             try:
                 rows, self._file.rows = self._file.rows, []
-                kept = finished_records(rows, header, path, resume=resume, unscored=True)
+                kept = finished_records(rows, header, path, resume=resume)
                 self.earlier = [] if kept is None else headers_of(last_run(rows))
             except BaseException:
                 self._file.close()
@@ -60,17 +60,18 @@ class RunLog:
     def take(self, ids: Sequence[str], examples: Sequence[Example], repeat: int, types: FieldTypes = NO_TYPES) -> None:
         """Take the records that the file has of these examples. ``types``: the fields that the program declares."""
         positions = {own: index for index, own in enumerate(ids)}
+        left: list[JsonValue] = []
         for (own, number), record in self._kept.items():
             index = positions.get(own)
-            if index is not None and number <= repeat and is_record_of(record, examples[index], types):
-                taken = replace(record, index=index)
-                if record.is_unscored:
-                    self.unscored[index, number] = taken
-                else:
-                    self.records[index, number] = taken
-                    self.predictions[index, number] = stored_prediction(record.cell, types)
-        taken_keys = {(each.id, each.repeat) for each in (*self.records.values(), *self.unscored.values())}
-        left: list[JsonValue] = [[own, number] for own, number in self._kept if (own, number) not in taken_keys]
+            if index is None or number > repeat or not is_record_of(record, examples[index], types):
+                left.append([own, number])
+                continue
+            taken = replace(record, index=index)
+            if record.is_unscored:
+                self.unscored[index, number] = taken
+            elif not record.is_run_again:
+                self.records[index, number] = taken
+                self.predictions[index, number] = stored_prediction(record.cell, types)
         if left and self._file is not None:
             self._file.append({"type": "omitted", "rows": left})
 
