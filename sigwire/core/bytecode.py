@@ -7,7 +7,7 @@ compiles the same source to other bytecode.
 from __future__ import annotations
 
 import dis
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
@@ -19,6 +19,7 @@ __all__ = ["CodeUse", "code_digest", "code_use", "digest"]
 _CHANGING = frozenset(
     "add append appendleft clear discard extend extendleft insert pop popitem popleft remove setdefault update".split()
 )
+_NAMED = frozenset("LOAD_ATTR LOAD_CLASSDEREF LOAD_DEREF LOAD_GLOBAL LOAD_NAME".split())
 _FLAGS = 0x04 | 0x08 | 0x20 | 0x80 | 0x200  # *args, **kwargs, generators, coroutines, async generators
 _LENGTH = 16  # hexadecimal digits
 
@@ -100,7 +101,8 @@ def _nested(code: CodeType) -> Iterator[CodeType]:
 def _read(code: CodeType, use: CodeUse) -> None:
     base = last = ""  # the global whose attributes are read, and the name that was read last
     level = 0
-    for step in dis.get_instructions(code):
+    steps = [*dis.get_instructions(code)]
+    for place, step in enumerate(steps):
         name, operation = step.argval, step.opname
         if operation in ("LOAD_GLOBAL", "LOAD_NAME"):
             use.globals.setdefault(name, set())
@@ -108,8 +110,8 @@ def _read(code: CodeType, use: CodeUse) -> None:
         elif operation in ("LOAD_ATTR", "LOAD_METHOD"):
             if base:
                 use.globals[base].add(name)
-            if name in _CHANGING and last:
-                use.written.add(last)
+            if name in _CHANGING and (changed := _container_of_item(steps, place - 1) or last):
+                use.written.add(changed)
             base, last = "", name
         elif operation in ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FAST"):
             base, last = "", name if operation != "LOAD_FAST" else ""
@@ -117,7 +119,35 @@ def _read(code: CodeType, use: CodeUse) -> None:
             use.written.add(name)
         elif operation in ("STORE_SUBSCR", "DELETE_SUBSCR"):
             use.stores_items = True
+            if changed := _container(steps, place):
+                use.written.add(changed)
         elif operation == "LOAD_CONST":
             level = name if isinstance(name, int) else level
         elif operation == "IMPORT_NAME":
             use.imports.add((name, level))
+
+
+def _container(steps: Sequence[dis.Instruction], place: int) -> str:
+    """Return the global, the free variable or the attribute with the item that a step takes or stores, "" if it is none.
+
+    Keys with branches are not followed.
+    """
+    if place and steps[place - 1].opname == "SWAP":  # memo[key] += 1: container and key were copied in front of the sum
+        while place and steps[place].opname != "COPY":
+            place -= 1
+        place -= 1
+    height = 0
+    while place > 0 and height < 1:  # back over the key
+        place -= 1
+        height += dis.stack_effect(steps[place].opcode, steps[place].arg)
+    place -= 1
+    if place < 0 or height > 1:  # one step loads the key and a container that is a local variable
+        return ""
+    return str(steps[place].argval) if steps[place].opname in _NAMED else _container_of_item(steps, place)
+
+
+def _container_of_item(steps: Sequence[dis.Instruction], place: int) -> str:
+    """Return the ``_container`` of the item that a step takes, "" if it takes none."""
+    step = steps[place]
+    takes_item = step.opname == "BINARY_SUBSCR" or (step.opname == "BINARY_OP" and step.argrepr == "[]")
+    return _container(steps, place) if takes_item else ""

@@ -308,8 +308,9 @@ def finished_records(
 ) -> dict[tuple[str, int], ExampleRecord] | None:
     """Return the records of the last run of a file that a resumed run goes on with; ``None`` if the file needs the new header.
 
-    The caller runs those of ``is_run_again`` again, and scores the outputs of those of ``is_unscored``. Raises ``ConfigurationError`` with the names of the
-    differences from the last header, unless ``resume`` is "append" or False; with "force" they enter ``header`` as "forced".
+    The caller runs those of ``is_run_again`` again, and scores the outputs of those of ``is_unscored``. Raises
+    ``ConfigurationError`` with the names of the differences from the last header, unless ``resume`` is "append" or False; with
+    "force" they enter ``header`` as "forced".
     """
     run = last_run(rows)
     if not run or resume is False:

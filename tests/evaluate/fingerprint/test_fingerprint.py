@@ -226,6 +226,58 @@ def test_changed_adapter_and_address_are_refused_with_both(tmp_path: Path) -> No
         assert len(other.requests) == 0
 
 
+class Remembering:
+    """A metric that keeps what it found; each way is a class, as all methods of a class are read."""
+
+    def __init__(self) -> None:
+        self.memo: dict[Any, Any] = {"n": 0, "rows": []}
+        self.limit = [1]
+
+    def __call__(self, example: Example, prediction: Prediction) -> bool:
+        self.keep(example)
+        return len(self.limit) == 1
+
+    def keep(self, example: Example) -> None:
+        raise NotImplementedError
+
+
+class Storing(Remembering):
+    def keep(self, example: Example) -> None:
+        self.memo[example.question, len(example.answer)] = 1.0
+
+
+class Adding(Remembering):
+    def keep(self, example: Example) -> None:
+        self.memo["n"] += self.limit[0]
+
+
+class Appending(Remembering):
+    def keep(self, example: Example) -> None:
+        self.memo["rows"].append(example.question)
+
+
+class Nesting(Remembering):
+    def keep(self, example: Example) -> None:
+        self.memo["rows"][:] = [example.question]
+        self.memo["rows"][0] = example.answer
+
+
+@pytest.mark.parametrize("metric", [Storing(), Adding(), Appending(), Nesting()], ids=lambda each: type(each).__name__)
+def test_metric_that_remembers_what_it_found_does_not_refuse_a_resume(metric: Remembering, tmp_path: Path) -> None:
+    path, tried = tmp_path / "log.jsonl", program()
+    before = repr(metric.memo)
+    evaluate = Evaluate(devset=devset(), metric=metric, log=path, progress=False)
+    evaluate(tried)
+    with pytest.warns(UserWarning, match="`memo`"):
+        evaluate(tried)
+    assert isinstance(tried.lm, FakeLM)
+    assert len(tried.lm.requests) == len(devset())
+    assert repr(metric.memo) != before
+    metric.limit.append(2)  # what it only reads still decides
+    with pytest.raises(ConfigurationError, match="attribute `limit` of"):
+        evaluate(tried)
+
+
 def test_forced_resume_keeps_the_records_and_is_noted(tmp_path: Path) -> None:
     path = tmp_path / "log.jsonl"
     Evaluate(devset=devset(), metric=closed_over(1), log=path, progress=False)(program())
