@@ -12,6 +12,7 @@ from sigwire.core.tools.tool import Tool
 from sigwire.errors import CallerError, ConfigurationError, StateError
 from sigwire.lm.base import BaseLM, LanguageModel
 from sigwire.lm.option_aliases import OPTION_NAMES
+from sigwire.lm.secrets import is_secret
 from sigwire.modules.ask import REQUEST_OPTIONS
 from sigwire.modules.module import Module
 from sigwire.modules.programs.library import LIBRARY, class_name
@@ -66,6 +67,11 @@ class ProgramRegistry:
         if not issubclass(cls, Module):
             raise StateError(f"{name} is a program in the file, and no Module here (loading a program).")
         arguments = {key: self._value(value) for key, value in _object(data, "arguments").items()}
+        if secrets := [key for key in arguments if is_secret(key)]:
+            raise StateError(
+                f"The argument {secrets[0]!r} of {name}(...) is a secret, which no file holds: its author would know it "
+                "(loading a program). Remove it from the file, and set it on the loaded program."
+            )
         if cls in LIBRARY.values() and isinstance(text := arguments.get("signature"), str):
             # The constructor would look names of types up in this file.
             arguments["signature"] = decode_signature({"text": text, "texts": {}}, self.given)

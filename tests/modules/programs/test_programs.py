@@ -34,6 +34,7 @@ from sigwire import (
     Signature,
     StateError,
     Tool,
+    context,
     load_program,
     save_program,
 )
@@ -271,6 +272,36 @@ def test_file_of_a_stranger_names_nothing_but_the_registry(program: Any, tmp_pat
     path.write_text(json.dumps({"format": 1, "program": program, "state": {}}))
     with pytest.raises(StateError, match=r"loading a program"):
         load_program(path, classes=[Rate])
+
+
+@pytest.mark.parametrize("is_given", [True, False])
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ({"colour": "x"}, "colour"),
+        ({"secret": "x" * 32}, "'secret' of ReAct.* is a secret"),
+        ({"api_key": "x"}, "'api_key' of ReAct.* is a secret"),
+        ({"__class__": "x"}, "__class__"),
+        ({"max_iters": 10**30}, "max_iters"),
+        ({"max_iters": -1}, "max_iters"),
+        ({"max_iters": "20"}, "max_iters"),
+        ({"max_reasks": -1}, "max_reasks"),
+        ({"max_calls": 10**30}, "max_calls"),
+        ({"parallel": -3}, "parallel"),
+        ({"tool_timeout": -1}, "timeout"),
+    ],
+    ids=lambda each: str(each)[:24],
+)
+def test_unknown_argument_or_number_out_of_bounds_is_refused(
+    arguments: Any, problem: str, is_given: bool, tmp_path: Path
+) -> None:
+    path, lm = tmp_path / "p.json", FakeLM()
+    save_program(ReAct("question -> answer", tools=[search]), path)
+    data = json.loads(path.read_text())
+    data["program"]["arguments"] |= arguments
+    path.write_text(json.dumps(data))
+    with context(lm=None if is_given else lm), pytest.raises(StateError, match=problem):
+        load_program(path, functions=[search], lm=lm if is_given else None)
 
 
 @pytest.mark.parametrize(
