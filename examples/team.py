@@ -138,9 +138,9 @@ def main() -> int:
             wrong += shown(result, provider, before) + (refunded != [1042])
 
             console.print(Rule("11. A guard"))
-            told = result.steps[0].results[0].text
-            console.print(f"  the outer model read [bold]{told}[/]; refunded: {refunded}")
-            wrong += "account" in told
+            shown_text = result.steps[0].results[0].text
+            console.print(f"  the outer model read [bold]{shown_text}[/]; refunded: {refunded}")
+            wrong += "account" in shown_text
     console.print(Rule())
     console.print("[red]Some runs differ.[/]" if wrong else "[green]One run, one tree; one approval, one refund.[/]")
     return 1 if wrong else 0

@@ -217,7 +217,7 @@ def decoding(kind: str, data: object = None) -> Generator[None]:
     >>> with decoding("Score", {"value": "x"}):
     ...     float("x")
     Traceback (most recent call last):
-    sigwire.errors.StateError: This is no JSON of Score: could not convert string to float: 'x' (decoding {'value': 'x'}). \
+    sigwire.core.json.ShapeError: This is no JSON of Score: could not convert string to float: 'x' (decoding {'value': 'x'}). \
 Pass what to_json of this version returned.
     """
     try:
