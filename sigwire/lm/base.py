@@ -18,13 +18,12 @@ from contextlib import aclosing, suppress
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TextIO, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TextIO, TypeAlias, TypeVar
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.foreign_names import DOOR, LIBRARY, NAMESPACE
 from sigwire.core.json import JsonObject, is_too_deep
 from sigwire.core.messages import Message
-from sigwire.core.narrow import is_mapping
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response, Usage, price_with
 from sigwire.effects.emitting import Emit, Returned, astream, stream
@@ -426,11 +425,8 @@ class BaseLM:
         >>> BaseLM.load_state(state, allow_unsafe_lm_state=True)
         LM('openai/gpt-5-mini', base_url='https://gpu-box.example/v1')
         """
-        if (
-            not is_mapping(given := cast(object, state))
-            or not isinstance(given.get("model"), str)
-            or is_too_deep(dict(given))
-        ):
+        is_state = isinstance(state, Mapping)  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may pass any object
+        if not is_state or not isinstance(state.get("model"), str) or is_too_deep(dict(state)):
             raise StateError(
                 "The saved language model has no 'model' (loading its state). Save it with lm.dump_state()."
             )
