@@ -181,7 +181,7 @@ class Comparison(HasCard):
             else []
         )
         for name, run in self.runs.items():
-            rows += [(f"{label} of {name}", lines) for label, lines in segment_rows(run.segments)]
+            rows += [(f"{name}: {label}", lines) for label, lines in segment_rows(run.segments)]
         return Card("Comparison", " · ".join(self.runs), rows, table, children)
 
 

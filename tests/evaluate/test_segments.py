@@ -186,8 +186,8 @@ def test_comparison_and_run_of_one_part_show_what_answered_in_place_of_the_model
     assert "served by" not in plain.to_markdown()  # it reports the name that was asked for
     resumed(blocking, tmp_path / "log.jsonl")
     text = compare({"plain": plain, "old": tmp_path / "log.jsonl"}, common=True).to_markdown()
-    assert "segments of old" in text
-    assert "segments of plain" not in text
+    assert "old: segments" in text
+    assert "plain: segments" not in text
 
 
 def test_models_of_a_metric_are_counted_as_such() -> None:
