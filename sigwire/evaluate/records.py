@@ -425,14 +425,15 @@ def headers_of(run: Iterable[JsonObject]) -> list[JsonObject]:
 def last_records(run: Iterable[JsonObject], *, omitted: bool = True) -> dict[tuple[str, int], ExampleRecord]:
     """Return the last record of each example and repeat in the rows of a run; ``omitted``: also of those that it left out."""
     found: dict[tuple[str, int], ExampleRecord] = {}
-    lost: set[tuple[str, int]] = set()
+    lost = set[tuple[str, int]]()
     part = -1
     for row in run:
         kind = row.get("type")
         if kind in ("run", "segment"):
-            part, lost = part + 1, set()
+            part, lost = part + 1, set[tuple[str, int]]()
         elif kind == "omitted":
-            lost = {(str(own), int(repeat)) for own, repeat in cast("list[Any]", row["rows"])}
+            left = cast("list[Any]", row["rows"])
+            lost = {(str(own), int(repeat)) for own, repeat in left}
         elif kind == "record":
             record = ExampleRecord.from_json(row, segment=part)
             key = record.id, record.repeat
