@@ -141,6 +141,8 @@ class CallNode(Collector):
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if (now := collector.get()) is not None and now.owner is self:
             collector.set(self._around)
+        if self.entries and self._around is not None:
+            _pass_on(self.entries, self._around)
         if self.entries or self.kind == "module":
             self.report = self.snapshot(None if error is None else type(error).__name__)
             if self.kind == "tool" and not self.report.inner:
@@ -197,6 +199,19 @@ def reports_of(entries: Sequence[Any]) -> tuple[CallReport, ...]:
         elif kind is Collector:  # steps that ran beside others
             found.extend(reports_of(entry.entries or ()))
     return tuple(found)
+
+
+def _pass_on(entries: list[Any], around: Collector) -> None:
+    """Give the call around what goes on after the end of this one: the requests of threads that a timeout left."""
+    for entry in tuple(entries):
+        kind = cast(object, type(entry))
+        if kind is Leaf:
+            if entry.report is None:
+                entries.remove(entry)
+                around.add(entry)
+        elif (kind is CallNode or kind is Collector) and entry.entries is not None:
+            entry.further = around
+            _pass_on(entry.entries, around)
 
 
 def _warnings_of(entries: Sequence[Any]) -> Iterator[LMWarning]:
