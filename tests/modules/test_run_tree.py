@@ -909,3 +909,21 @@ def test_request_of_a_thread_that_goes_on_after_the_timeout_of_its_tool_is_count
     assert late == [("Predict", "tools['ask'].desk.sub")]
     assert [len(result.run.attempts), len(tracker.runs[0].attempts)] == [3, 3]
     assert result.usage.input_tokens == tracker.get_total_tokens()["fake"]["input_tokens"] == 17
+
+
+def test_program_that_returns_a_kept_prediction_asks_nothing() -> None:
+    class Kept(Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.sub = Predict("topic -> fact", lm=FakeLM([{"fact": "old"}], usage=Usage(7, 1, cost=0.5)))
+            self.known: Any = None
+
+        def forward(self, topic: str) -> Any:
+            self.known = self.known or self.sub(topic=topic)
+            return self.known
+
+    kept = Kept()
+    first, second = kept(topic="tea"), kept(topic="tea")
+    assert [first.run.usage, first.usage, first.run.cost] == [Usage(7, 1, cost=0.5)] * 2 + [0.5]
+    assert [second.run.usage, second.usage, second.run.cost, second.run.attempts] == [Usage(), Usage(), None, ()]
+    assert kept.known.usage.input_tokens == 7
