@@ -372,7 +372,8 @@ class Tool(ChecksKeywords, HasCard, HasHandler):
 
     def start(self, bound: BoundArguments) -> Any:
         """Call the handler with arguments of ``bind``; what it returns may be awaitable."""
-        value = self._required_handler()(*bound.args, **self._with_injected(bound))
+        keywords = self._with_injected(bound) if self.injected else bound.kwargs
+        value = self._required_handler()(*bound.args, **keywords)
         return _guarded(value, self.guards) if self.guards else value
 
     def astart(self, bound: BoundArguments) -> Awaitable[Any] | None:
@@ -390,11 +391,9 @@ class Tool(ChecksKeywords, HasCard, HasHandler):
 
     def _with_injected(self, bound: BoundArguments) -> dict[str, Any]:
         """Return the keywords of a call. A module injects itself, where no listener sees the values."""
-        if not self.injected:
-            return bound.kwargs
         from sigwire.core.tools.module_tool import module_of
 
-        if module_of(self.handler) is not None:
+        if not self.injected or module_of(self.handler) is not None:
             return bound.kwargs
         return {**bound.kwargs, **self._injected_values("calling it")}
 

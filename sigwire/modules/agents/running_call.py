@@ -96,7 +96,7 @@ class CurrentCall:
         if outer is not None and outer.within:
             self.within = f"{outer.within}/{self.id}"
         ACTIVE_TOOL_CALL.set(self)
-        self.node = CallNode("tool", self.name)
+        self.node = CallNode("tool", self.name, call=self.within)
         self.node.__enter__()
         return self
 
