@@ -95,13 +95,22 @@ def without_accounts(answer: str) -> str:
 
 
 def make_team(shop: Shop, refunded: list[int]) -> Any:
-    return ReAct(
-        Ask,
-        tools={
-            "ask_stock": StockDesk(shop),
-            "ask_refunds": Tool(RefundDesk(refunded), name="ask_refunds").then(without_accounts),
-        },
-    )
+    refunds = Tool(RefundDesk(refunded), name="ask_refunds").then(without_accounts)
+    return ReAct(Ask, tools=[Tool(StockDesk(shop), name="ask_stock"), refunds])
+
+
+def pending(team: Any) -> tuple[str, str]:
+    """Ask for a refund; return the id of the call that waits, and the state of the run as JSON."""
+    try:
+        team(question=REFUND)
+    except ApprovalNeeded as needed:
+        (call,) = needed.pending
+        state = json.dumps(needed.state)
+        console.print(
+            f"  pending: {call.id} {call.name} {call.arguments}; state of {len(state):,} bytes", soft_wrap=True
+        )
+        return call.id, state
+    raise SystemExit("FAILED: the refund did not wait for a decision")
 
 
 def shown(result: Any, provider: FakeProvider, before: int) -> int:
@@ -110,7 +119,8 @@ def shown(result: Any, provider: FakeProvider, before: int) -> int:
     console.print(str(result.run), markup=False, soft_wrap=True)
     is_same = len(result.run.attempts) == sent
     verdict = "[green]as many in the tree[/]" if is_same else f"[red]FAILED: {len(result.run.attempts)} in the tree[/]"
-    console.print(f"  answer [bold]{result.answer}[/]; the provider counted {sent} requests: {verdict}")
+    line = f"  answer [bold]{result.answer}[/]; the provider counted {sent} requests: {verdict}"
+    console.print(line, soft_wrap=True)
     return not is_same
 
 
@@ -127,20 +137,15 @@ def main() -> int:
 
             console.print(Rule("10. An approval inside"), f"[bold]{REFUND}[/]", sep="\n")
             before = len(provider.requests)
-            try:
-                team(question=REFUND)
-            except ApprovalNeeded as needed:
-                (call,) = needed.pending
-                state = json.dumps(needed.state)
-                console.print(f"  pending: {call.id} {call.name} {call.arguments}; state of {len(state):,} bytes")
+            id, state = pending(team)
             wrong += bool(refunded)
-            result = team.resume(json.loads(state), {call.id: "approve"})
+            result = team.resume(json.loads(state), {id: "approve"})
             wrong += shown(result, provider, before) + (refunded != [1042])
 
             console.print(Rule("11. A guard"))
-            told = result.steps[0].results[0].text
-            console.print(f"  the outer model read [bold]{told}[/]; refunded: {refunded}")
-            wrong += "account" in told
+            shown_text = result.steps[0].results[0].text
+            console.print(f"  the outer model read [bold]{shown_text}[/]; refunded: {refunded}")
+            wrong += "account" in shown_text
     console.print(Rule())
     console.print("[red]Some runs differ.[/]" if wrong else "[green]One run, one tree; one approval, one refund.[/]")
     return 1 if wrong else 0

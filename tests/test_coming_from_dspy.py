@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import copy
+import datetime
 import re
 import sys
 import threading
@@ -322,6 +323,41 @@ def _agents(_: Path) -> None:
     assert [tool["function"]["name"] for tool in lm.requests[0].tools] == ["add", "submit"]
     assert [step.calls[0].name for step in result.steps] == ["add", "submit"]
     assert result.trajectory["tool_name_0"] == "add"
+
+
+@row("demos of a loaded program")
+def _loaded_demos(folder: Path) -> None:
+    predict = dspy.Predict("question -> when: datetime.date")
+    predict.demos = [dspy.Example(question="?", when=datetime.date(2026, 1, 2))]
+    predict.save(str(folder / "p.json"))
+    again = dspy.Predict("question -> when: datetime.date")
+    again.load(str(folder / "p.json"))
+    assert again.demos[0]["when"] == datetime.date(2026, 1, 2)
+
+
+@row("a module as a tool")
+def _module_tools(_: Path) -> None:
+    inner = dspy.Predict("text -> label")
+    inner.set_lm(sigwire.FakeLM([{"label": "spam"}]))
+    agent = dspy.ReAct("question -> answer", tools=[inner])
+    calls = [dspy.ToolCall("", "label", {"text": "win"}), dspy.ToolCall("", "submit", {"answer": "spam"})]
+    agent.react.lm = sigwire.FakeLM(calls)
+    result = agent(question="Is it spam?")
+    assert result.steps[0].results[0].content == "spam"
+
+
+@row("an output that no text can fill (`dspy.Image`, a function)")
+def _unfillable(_: Path) -> None:
+    class Draw(dspy.Signature):
+        text: str = dspy.InputField()
+        picture: dspy.Image = dspy.OutputField()
+
+    lm = sigwire.FakeLM([])
+    draw = dspy.Predict(Draw)
+    draw.set_lm(lm)
+    with pytest.raises(sigwire.errors.FieldDefinitionError):
+        draw(text="a tree")
+    assert lm.requests == []
 
 
 def broken(a: int) -> int:

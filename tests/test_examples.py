@@ -44,6 +44,14 @@ def example(name: str, tmp_path: Path, **environment: str) -> subprocess.Complet
     )
 
 
+def test_the_team_has_one_tree_and_refunds_once(tmp_path: Path) -> None:
+    pytest.importorskip("rich")
+    done = example("team.py", tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("4 requests: as many in the tree") == 2
+    assert "the outer model read order 1042 refunded; refunded: [1042]" in done.stdout
+
+
 @pytest.mark.long
 def test_the_quickstart_runs_with_a_model_over_http(tmp_path: Path) -> None:
     with FakeProvider(LM("offline/lexical"), key="sk-mine") as provider:

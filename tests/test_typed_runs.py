@@ -329,7 +329,7 @@ def test_cassettes_and_caches_hold_the_text_of_answers_so_values_keep_their_type
     text = "[[ ## order ## ]]\n" + json.dumps(ANSWER["order"]) + "\n\n[[ ## price ## ]]\n5 EUR\n\n[[ ## completed ## ]]"
     with FakeProvider([text], key="k") as provider:
         lm = sigwire.LM("openai/gpt-4o-mini", base_url=provider.url("openai"), api_key="k")
-        with Cassette(tmp_path / "c.jsonl"):
+        with Cassette(tmp_path / "c.jsonl", "record"):
             first = ask(lm)
         assert "5 EUR" in (tmp_path / "c.jsonl").read_text()
         found = [first, ask(lm)]

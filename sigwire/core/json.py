@@ -15,7 +15,7 @@ import typing
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from reprlib import repr as short
-from typing import Any, ClassVar, Never, Self, TypeAlias
+from typing import Any, ClassVar, Never, Self, TypeAlias, cast
 
 from sigwire.core.narrow import is_array, is_items, is_object
 from sigwire.errors import SigwireError, StateError
@@ -217,7 +217,7 @@ def decoding(kind: str, data: object = None) -> Generator[None]:
     >>> with decoding("Score", {"value": "x"}):
     ...     float("x")
     Traceback (most recent call last):
-    sigwire.errors.StateError: This is no JSON of Score: could not convert string to float: 'x' (decoding {'value': 'x'}). \
+    sigwire.core.json.ShapeError: This is no JSON of Score: could not convert string to float: 'x' (decoding {'value': 'x'}). \
 Pass what to_json of this version returned.
     """
     try:
@@ -358,7 +358,8 @@ def _object_reader(read: _Coder) -> _Coder:
     def read_all(value: Any) -> Any:
         if not isinstance(value, Mapping):
             raise TypeError(f"an object is needed, not {short(value)}")
-        return value if read is _as_is else {name: read(item) for name, item in value.items()}
+        given = cast("Mapping[str, Any]", value)
+        return given if read is _as_is else {name: read(item) for name, item in given.items()}
 
     return read_all
 
@@ -378,9 +379,10 @@ def _kind_reader(members: list[Any]) -> _Coder:
 
 def _is_coded(kind: object) -> bool:
     """Return True for a ``Value``, and for another dataclass with a JSON form of its own."""
-    return isinstance(kind, type) and (
-        issubclass(kind, Value) or (dataclasses.is_dataclass(kind) and hasattr(kind, "from_json"))
-    )
+    if not isinstance(kind, type):
+        return False
+    cls = cast("type[object]", kind)
+    return issubclass(cls, Value) or (dataclasses.is_dataclass(cls) and hasattr(cls, "from_json"))
 
 
 def _value_classes(hint: object) -> tuple[Any, ...]:

@@ -192,7 +192,7 @@ class Record(HasLine):
 
 
 def _named(fields: object) -> dict[str, Any]:
-    if not is_mapping(fields) or not all(isinstance(name, str) for name in fields):
+    if not is_mapping(fields) or not all(isinstance(name, str) for name in cast("Mapping[object, object]", fields)):
         raise TypeError(f"its fields are an object, not {short(fields)}")
     return dict(fields)
 

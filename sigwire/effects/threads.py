@@ -21,7 +21,7 @@ _PATIENCE = 1 / 8  # of the time that items were quick
 _QUICK = 500  # items a second
 _NOT_SLOW = 100  # items a second: quick ones on a busy machine
 _GAIN = 1.5  # of the rate, by twice the threads: less, and they wait for the CPU
-_MOST_LATE = 3  # moments in a row
+_MOST_DELAYED = 3  # moments in a row
 _MOST_HELD = 8  # moments without a gain
 
 
@@ -65,7 +65,7 @@ class ThreadGrowth:
 
     def __init__(self) -> None:
         self._quick_seconds = self._rate = 0.0  # the rate before the last doubling
-        self._late = self._held = 0
+        self._delayed = self._held = 0
 
     @property
     def moment(self) -> float:
@@ -77,15 +77,15 @@ class ThreadGrowth:
         rate = max(items, 0) / seconds if seconds else 0.0
         if rate >= _QUICK and cpu_seconds >= seconds / 2:
             self._quick_seconds += seconds
-            self._late = self._held = 0
+            self._delayed = self._held = 0
             return False
         was_quick = bool(self._quick_seconds) and rate >= _NOT_SLOW
         if was_quick and rate < _GAIN * self._rate and self._held < _MOST_HELD:
             self._held += 1
             return False
-        if (items < 0 or (not rate and seconds > 2 * self.moment)) and self._late < _MOST_LATE:
-            self._late += 1
+        if (items < 0 or (not rate and seconds > 2 * self.moment)) and self._delayed < _MOST_DELAYED:
+            self._delayed += 1
             return False
         self._rate = rate
-        self._late = self._held = 0
+        self._delayed = self._held = 0
         return True

@@ -27,7 +27,7 @@ from sigwire.errors import LMError, ModelError
 from sigwire.evaluate.examples import split_fields
 from sigwire.evaluate.failures import ExampleTimeout, Failure, failure_of, missing_label
 from sigwire.evaluate.metric_plan import MetricPlan, TraceList
-from sigwire.evaluate.plain import Form, Written, dumped_example, plain_value, typed_fields, written_fields
+from sigwire.evaluate.plain import NO_FORMS, Form, Written, dumped_example, plain_value, typed_fields, written_fields
 from sigwire.lm.policy.deadlines import deadline
 from sigwire.modules.agents.run import ReActStep, load_run_fields
 from sigwire.modules.agents.running_call import CurrentCall
@@ -359,7 +359,7 @@ class _ProgramRun:
 
     def facts(self, outputs: Written | None, tracker: UsageTracker, found: object) -> tuple[Any, ...]:
         """Return the fields of the cell after those of the score. ``found``: the prediction or the error of the run."""
-        plain, forms = outputs or (None, {})
+        plain, forms = (None, NO_FORMS) if outputs is None else outputs
         trace = _trace_steps(self._program, self.trace) if self._traced else ()
         error = found if isinstance(found, Exception) else None
         odd = _odd_attempts(tracker, found), _repairs(found), _steps(error) if error is not None else ()

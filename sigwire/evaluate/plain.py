@@ -165,6 +165,7 @@ def typed_fields(fields: JsonObject, types: FieldTypes, forms: Mapping[str, Form
     ``forms``: see ``Written``. A field that cannot be read back is ``Unreadable``; one that has no declared type is JSON data.
 
     >>> import datetime
+    >>> from sigwire.modules.field_types import types_of
     >>> from sigwire.signatures.signature import Signature
     >>> types = types_of(Signature("a -> when: datetime.date", custom_types={"datetime": datetime}))
     >>> typed_fields({"when": "2026-01-02", "id": 7}, types)

@@ -110,9 +110,10 @@ class ExampleRecord:
     def from_json(cls, data: Mapping[str, Any], *, kept: bool = True, segment: int = 0) -> Self:
         """Decode the result of ``to_json``. Unknown members are ignored. ``segment``: the part in which the line stands."""
         cell = Cell.from_json(data)
-        read = {"segment": segment, **decode_fields(_RecordPlace, data, ignores_unknown=True)}
+        read: dict[str, Any] = {"segment": segment, **decode_fields(_RecordPlace, data, ignores_unknown=True)}
         forms = read.pop("example_forms", {})
-        return cls(**{**read, "id": str(read["id"])}, cell=cell, kept=kept, forms=forms)
+        read["id"] = str(read["id"])
+        return cls(**read, cell=cell, kept=kept, forms=forms)
 
     def line(self, segment: int) -> JsonObject:
         """Return the line of the record in a part of the file: another part is named if the program answered in it."""

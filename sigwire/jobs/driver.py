@@ -130,7 +130,7 @@ class Driver:
     def let_end(self, seconds: float, note: Callable[[int], object]) -> Steps[None]:
         """After an interrupt of ``steps``: let no row start, wait for those in flight, and keep what is finished.
 
-        ``note`` gets the number of rows that have begun and have no record. Blocks for ``seconds`` at most; the rest is in the
+        ``note`` gets the number of rows that started and have no record. Blocks for ``seconds`` at most; the rest is in the
         journals, as after a killed driver.
         """
         submissions, ends = self._submissions, time.monotonic() + seconds

@@ -7,7 +7,7 @@ A block is a folder with one file for each attempt, ``<host>-<pid>-<ns>.jsonl``;
 
 The process of an attempt holds the lock of its file. A start without its end in a file without a holder is a lost row. A full
 disk and a killed process leave whole lines. Files are 0600 in folders of 0700: they hold users' data.
-The file ``stopped`` of a block says that no row of it may start: the driver was interrupted.
+With a file ``stopped`` in a block no row of it may start: the driver was interrupted.
 """
 
 from __future__ import annotations

@@ -425,7 +425,8 @@ class BaseLM:
         >>> BaseLM.load_state(state, allow_unsafe_lm_state=True)
         LM('openai/gpt-5-mini', base_url='https://gpu-box.example/v1')
         """
-        if not isinstance(state, Mapping) or not isinstance(state.get("model"), str) or is_too_deep(dict(state)):
+        is_state = isinstance(state, Mapping)  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may pass any object
+        if not is_state or not isinstance(state.get("model"), str) or is_too_deep(dict(state)):
             raise StateError(
                 "The saved language model has no 'model' (loading its state). Save it with lm.dump_state()."
             )

@@ -35,6 +35,7 @@ PAGE = ROOT / "docs" / "quickstart.md"
 APART = {
     "evaluate_and_compare.md": "a cell kills its evaluation at a point that threads decide",
     "resume_agent.py": "its runs are processes of their own, which are killed",
+    "team.py": "a call waits while it is recorded; a replay gives its result at once",
 }
 LONG = {"optimize.md", "optimize_extraction.py", "optimize_tools.py", "quickstart.py", "shop_both_ways.py"}
 STORED = {"quickstart.md", "stream_agent.py"}

@@ -65,7 +65,7 @@ class SlowProvider(ThreadingHTTPServer):
         self.url = f"http://127.0.0.1:{self.server_port}/v1"
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Say nothing of clients that left."""
+        """Print no traceback of a client that closed its connection."""
 
 
 class Answering(BaseHTTPRequestHandler):

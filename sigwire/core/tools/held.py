@@ -167,7 +167,7 @@ def rebound(value: Any, memo: Memo) -> Any:
 
     >>> class Part(Walkable): ...
     >>> part = Part()
-    >>> other, memo = rebound(lambda: part, {}), {}
+    >>> other = rebound((lambda held: lambda: held)(part), {})
     >>> other() is part, isinstance(other(), Part), rebound(len, {}) is len
     (False, True, True)
     """

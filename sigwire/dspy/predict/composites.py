@@ -33,7 +33,7 @@ class MultiChainComparison(DspyModule, multi_chain.MultiChainComparison):
     ) -> Steps[Prediction]:
         """Return the steps of one call."""
         found = list[Any](completions.completions if isinstance(completions, Prediction) else completions)
-        last = self._outputs[-1]
+        last = self._outputs[-1].name
         if len(found) == self.M and any(last not in completion for completion in found):
             raise _MissingOutput(
                 f"A completion has no {last!r} (MultiChainComparison). Pass answers to the same question."

@@ -78,7 +78,7 @@ def prepare(
 
 
 def _check_names(owner: str, state: object) -> None:
-    if not is_mapping(state) or not all(isinstance(name, str) for name in state):
+    if not is_mapping(state) or not all(isinstance(name, str) for name in cast("Mapping[object, object]", state)):
         raise StateError(
             f"This is no state of a program but {short(state)} (loading {owner}). Pass what dump_state returned. Nothing was "
             "changed."

@@ -311,9 +311,10 @@ class OptimizationReport(HasCard):
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> OptimizationReport:
         """Decode the result of ``to_json``."""
-        values = decode_fields(cls, data)
+        values: dict[str, Any] = decode_fields(cls, data)
         with decoding("OptimizationReport", data):
-            return cls(**{**values, "reason": StopReason(values["reason"])})
+            values["reason"] = StopReason(values["reason"])
+            return cls(**values)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> OptimizationReport:

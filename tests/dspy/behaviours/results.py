@@ -43,6 +43,7 @@ _REASONS = {
         field_types/document_wrapped_json
         models/cache_put modules/program_pickle modules/program_history_default
         predict/endpoint_7 predict/endpoint_8 predict/predict_extra_warns predict/predict_missing_required
+        predict/predict_typed_demos
         tools/tool_id_absent_in_container
     """,
     "not built": """

@@ -10,6 +10,7 @@ from sigwire.evaluate.comparison import Comparison
 from sigwire.evaluate.failures import Failure
 from sigwire.evaluate.records import ExampleRecord
 from sigwire.evaluate.result import EvaluationResult
+from sigwire.evaluate.rows.map_result import MapResult
 from sigwire.optimizers.candidate import Candidate
 from sigwire.optimizers.events import Spent
 from sigwire.optimizers.reports.report import Estimate, OptimizationReport, SearchTrial, StopReason
@@ -42,6 +43,18 @@ def _result(of: Material, score: float = 0.0) -> EvaluationResult:
     )
 
 
+def _map_result(of: Material) -> MapResult:
+    result = MapResult(of.name, detail=of.text, kept=1, lost=of.count)
+    for at in of.indices:
+        failure = Failure("program", of.name, of.text) if at else None
+        usage = {of.name: {"input_tokens": 3}}
+        tools = {of.name: {"calls": 2, "errors": 1}}
+        result.add(
+            Cell(0.0, failure=failure, requests=1, usage=usage, tools=tools, warnings={of.name: 1}, served={of.name: 1})
+        )
+    return result
+
+
 def _comparison(of: Material) -> Comparison:
     of = Material(of.text, max(of.count, 1))  # results without examples are not compared
     return _result(of).compare(_result(of, 1.0))
@@ -69,6 +82,7 @@ def _report(of: Material) -> OptimizationReport:
 SEARCHES: Mapping[type, Callable[[Material], HasCard]] = {
     Comparison: _comparison,
     EvaluationResult: _result,
+    MapResult: _map_result,
     OptimizationReport: _report,
 }
 """Specimens by class."""

@@ -74,7 +74,7 @@ class ResponsesDecoder(StreamDecoder[ResponsesProfile]):
     >>> target = Target("openai", "m", OPENAI)
     >>> decoding = ResponsesDecoder(encode(Request((Message.user("q"),)), target, stream=True), target)
     >>> decoding.feed({"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "Hi"})
-    [TextDelta(path='', turn=None, text='Hi', choice=0)]
+    [TextDelta(path='', turn=None, within='', text='Hi', choice=0)]
     """
 
     def __init__(self, sent: EncodedRequest, target: Target[ResponsesProfile]) -> None:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sigwire.core.json import JsonObject
 from sigwire.core.tools.tool import Tool
@@ -101,8 +101,8 @@ class LargeResults:
         if self.texts and not self.tools:
             self._offer()
 
-    def restore(self, texts: Mapping[str, str]) -> None:
-        """Keep the texts of a run that is resumed."""
+    def restore(self, texts: Mapping[str, Any]) -> None:
+        """Keep the texts of a run that is resumed, as its state has them."""
         if not all(isinstance(text, str) for text in texts.values()):
             raise TypeError("a large result is a text")
         self.texts.update(texts)
