@@ -121,6 +121,8 @@ class CallReport(Value, HasCard):
 
 def _of_meta(meta: Meta) -> CallReport:
     response: Response | None = meta.response
+    if meta.report is not None and not meta.report.inner:  # nothing was asked: the response is of an earlier call
+        response = None
     cache: _Cache = "off" if response is None else response.cache
     if meta.report is not None:
         known: CallReport = meta.report
@@ -164,7 +166,10 @@ def attempts_of(meta: Meta) -> Sequence[Attempt]:
 
 def usage_of(meta: Meta) -> Usage:
     """Return the usage of a whole call, failed attempts included."""
-    if attempts := attempts_of(meta) if meta.report is not None else meta.attempts:
+    if meta.report is not None:
+        total: Usage = meta.report.usage
+        return total
+    if attempts := meta.attempts:
         return sum((attempt.usage for attempt in attempts), Usage())
     return meta.response.usage if meta.response is not None else Usage()
 

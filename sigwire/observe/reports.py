@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from time import perf_counter
-from typing import Any, Literal, TypeVar, cast
+from typing import Any, Literal, TypeVar
 
 from sigwire.core.record import Meta, Record, new_record
 from sigwire.core.report import CallReport, attempts_of
@@ -88,14 +88,16 @@ class CallNode(Collector):
 
     __slots__ = ("_around", "_call", "_names", "_path", "_started", "_turn", "kind", "module", "name", "report", "root")
 
-    def __init__(self, kind: Literal["module", "tool"], name: str, module: object = None) -> None:
+    def __init__(
+        self, kind: Literal["module", "tool"], name: str, module: object = None, call: str | None = None
+    ) -> None:
         self.owner, self.further, self.entries = self, None, list[Any]()
         self._around = around = collector.get()
         self.kind: Literal["module", "tool"] = kind
         self.name, self.module = name, module
         self._path = _path_of(None if around is None else around.owner, module, name) if kind == "module" else ""
         self._turn = running.get().turn
-        self._call: str = getattr(ACTIVE_TOOL_CALL.get(), "within", "")
+        self._call: str = getattr(ACTIVE_TOOL_CALL.get(), "within", "") if call is None else call
         self._names: dict[int, str | None] | None = None
         owner: CallNode | None = None if around is None else around.owner
         self.root: CallNode | None = (self if kind == "module" else None) if owner is None else owner.root
@@ -141,6 +143,8 @@ class CallNode(Collector):
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if (now := collector.get()) is not None and now.owner is self:
             collector.set(self._around)
+        if self.entries and self._around is not None:
+            _pass_on(self.entries, self._around)
         if self.entries or self.kind == "module":
             self.report = self.snapshot(None if error is None else type(error).__name__)
             if self.kind == "tool" and not self.report.inner:
@@ -184,19 +188,33 @@ def reports_of(entries: Sequence[Any]) -> tuple[CallReport, ...]:
     """Return the reports of entries, of calls that run until now."""
     found: list[CallReport] = []
     for entry in tuple(entries):  # a thread may add one
-        kind = cast(object, type(entry))
-        if kind is Leaf or kind is CallNode:
+        report: CallReport | None = None
+        if isinstance(entry, Leaf):
             report = entry.report
-            if report is None and kind is CallNode and entry.entries is not None:
+        elif isinstance(entry, CallNode):
+            report = entry.report
+            if report is None and entry.entries is not None:
                 report = entry.snapshot()
                 report = report if report.inner or entry.kind == "module" else None
-            if report is not None:
-                found.append(report)
-        elif kind is CallReport:
-            found.append(entry)
-        elif kind is Collector:  # steps that ran beside others
+        elif isinstance(entry, CallReport):
+            report = entry
+        elif isinstance(entry, Collector):  # steps that ran beside others
             found.extend(reports_of(entry.entries or ()))
+        if report is not None:
+            found.append(report)
     return tuple(found)
+
+
+def _pass_on(entries: list[Any], around: Collector) -> None:
+    """Give the call around what goes on after the end of this one: the requests of threads that a timeout left."""
+    for entry in tuple(entries):
+        if isinstance(entry, Leaf):
+            if entry.report is None:
+                entries.remove(entry)
+                around.add(entry)
+        elif isinstance(entry, Collector) and entry.entries is not None:
+            entry.further = around
+            _pass_on(entry.entries, around)
 
 
 def _warnings_of(entries: Sequence[Any]) -> Iterator[LMWarning]:

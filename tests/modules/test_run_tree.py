@@ -860,3 +860,70 @@ def test_tree_holds_little_memory() -> None:
     held, _ = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert held / len(list(result.run)) < 2048  # bytes
+
+
+@pytest.mark.parametrize("begins", ["before the timeout", "after the timeout"])
+@pytest.mark.parametrize("is_awaited", [False, True])
+def test_request_of_a_thread_that_goes_on_after_the_timeout_of_its_tool_is_counted(
+    begins: str, is_awaited: bool
+) -> None:
+    ended, timed_out = threading.Event(), threading.Event()
+
+    def answer(request: Request) -> Any:
+        if begins == "before the timeout":
+            timed_out.wait(20)
+        return {"fact": "old"}
+
+    sub = Predict("topic -> fact", lm=FakeLM(answer, usage=Usage(7, 1)))
+
+    class Desk(Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.sub = sub
+
+        def forward(self, topic: str) -> Any:
+            try:
+                if begins == "after the timeout":
+                    timed_out.wait(20)
+                return self.sub(topic=topic)
+            finally:
+                ended.set()
+
+    desk = Desk()
+
+    def ask(topic: str) -> str:
+        return str(desk(topic=topic).fact)
+
+    def decide(request: Request) -> Any:
+        if request.messages[-1].role != "tool":
+            return ToolCall("a", "ask", {"topic": "tea"})
+        timed_out.set()
+        assert ended.wait(20)
+        return ToolCall("b", "submit", {"text": "late"})
+
+    agent = ReAct("task -> text", tools=[Tool(ask, timeout=0.02)])
+    agent.react.lm = FakeLM(decide, usage=Usage(5, 1))
+    with track_usage() as tracker:
+        result = asyncio.run(agent.acall(task="x")) if is_awaited else agent(task="x")
+    late = [(each.name, each.path) for each in result.run.inner if each.path.endswith("sub")]
+    assert late == [("Predict", "tools['ask'].desk.sub")]
+    assert [len(result.run.attempts), len(tracker.runs[0].attempts)] == [3, 3]
+    assert result.usage.input_tokens == tracker.get_total_tokens()["fake"]["input_tokens"] == 17
+
+
+def test_program_that_returns_a_kept_prediction_asks_nothing() -> None:
+    class Kept(Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.sub = Predict("topic -> fact", lm=FakeLM([{"fact": "old"}], usage=Usage(7, 1, cost=0.5)))
+            self.known: Any = None
+
+        def forward(self, topic: str) -> Any:
+            self.known = self.known or self.sub(topic=topic)
+            return self.known
+
+    kept = Kept()
+    first, second = kept(topic="tea"), kept(topic="tea")
+    assert [first.run.usage, first.usage, first.run.cost] == [Usage(7, 1, cost=0.5)] * 2 + [0.5]
+    assert [second.run.usage, second.usage, second.run.cost, second.run.attempts] == [Usage(), Usage(), None, ()]
+    assert kept.known.usage.input_tokens == 7

@@ -3,7 +3,7 @@
     a module, or a method of one            the module
     ``functools.partial``                   its function, positions and keywords
     a function                              its closure and defaults; through ``functools.wraps`` those of the function inside
-    a tool, a toolbox                       their functions
+    a tool, a toolbox                       their functions, guards included
     list, tuple, dict                       their items; those of a container of more than 1,000 items are data
 
 Everything else is shared by copies: global names, attributes of other objects, clients and connections. A function is
@@ -36,6 +36,7 @@ class HasHandler:
 
     __slots__ = ()
     handler: Any
+    guards: tuple[Any, ...]
 
 
 class HasTools:
@@ -74,6 +75,8 @@ def held_values(value: object) -> Iterator[tuple[Path, object]]:
 def holds(value: object) -> bool:
     """Return True if a tool or function holds a module."""
     if isinstance(value, HasHandler):
+        if value.guards and any(map(holds, value.guards)):
+            return True
         value = value.handler
     if isinstance(value, Walkable):
         return True
@@ -97,7 +100,8 @@ def _inside(value: object) -> _Held:
     if read is not None:
         return read(value)
     if isinstance(value, HasHandler):
-        return [((), value.handler)]
+        guards = enumerate(value.guards)
+        return [((), value.handler), *(((AttributeStep("guards"), number), guard) for number, guard in guards)]
     if isinstance(value, HasTools):
         return [((AttributeStep("tools"), ItemStep(name)), tool) for name, tool in value.tools.items()]
     return next((read(value) for kind, read in _INSIDE.items() if isinstance(value, kind)), ())

@@ -142,7 +142,9 @@ def values_of(injections: Iterable[Injection], owner: str, stage: str) -> dict[s
         advice = f"Write: with sigwire.context(injected={{{name!r}: ...}})."
         if name not in given:
             if required:
-                raise ConfigurationError(f"{owner} needs the injected {name!r}, which is not set ({stage}). {advice}")
+                raise ConfigurationError(
+                    f"{owner[:1].upper()}{owner[1:]} needs the injected {name!r}, which is not set ({stage}). {advice}"
+                )
             continue
         if not _fits(given[name], kind):
             wanted, actual = getattr(kind, "__qualname__", None) or str(kind), type(given[name]).__name__

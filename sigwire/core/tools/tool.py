@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeGuard, 
 
 from sigwire.core.json import JsonObject, decoding
 from sigwire.core.tools.calls import ToolCall, WebSearch
-from sigwire.core.tools.held import HasHandler, Memo, holds, rebuilt
+from sigwire.core.tools.held import HasHandler, Memo, holds, rebound
 from sigwire.core.tools.hooks import tool_call_hook
 from sigwire.effects.loops import EventLoop, block_on_result, to_thread
 from sigwire.errors import ConfigurationError, InputError, ToolDefinitionError
@@ -372,7 +372,8 @@ class Tool(ChecksKeywords, HasCard, HasHandler):
 
     def start(self, bound: BoundArguments) -> Any:
         """Call the handler with arguments of ``bind``; what it returns may be awaitable."""
-        value = self._required_handler()(*bound.args, **self._with_injected(bound))
+        keywords = self._with_injected(bound) if self.injected else bound.kwargs
+        value = self._required_handler()(*bound.args, **keywords)
         return _guarded(value, self.guards) if self.guards else value
 
     def astart(self, bound: BoundArguments) -> Awaitable[Any] | None:
@@ -390,11 +391,9 @@ class Tool(ChecksKeywords, HasCard, HasHandler):
 
     def _with_injected(self, bound: BoundArguments) -> dict[str, Any]:
         """Return the keywords of a call. A module injects itself, where no listener sees the values."""
-        if not self.injected:
-            return bound.kwargs
         from sigwire.core.tools.module_tool import module_of
 
-        if module_of(self.handler) is not None:
+        if not self.injected or module_of(self.handler) is not None:
             return bound.kwargs
         return {**bound.kwargs, **self._injected_values("calling it")}
 
@@ -489,14 +488,15 @@ class Tool(ChecksKeywords, HasCard, HasHandler):
         return self
 
     def __deepcopy__(self, memo: Memo) -> Tool:
-        if not holds(self.handler):
+        if not holds(self):
             memo[id(self)] = self  # tools are immutable, and a handler may hold connections and locks
             return self
         made = object.__new__(type(self))
         memo[id(self)] = made  # before its function, which may hold a module that has this tool
         made.__setstate__(self.__getstate__() | getattr(self, "__dict__", {}))
         object.__setattr__(made, "_bind", self._bind)
-        object.__setattr__(made, "handler", rebuilt(self.handler, memo))
+        object.__setattr__(made, "handler", rebound(self.handler, memo))
+        object.__setattr__(made, "guards", tuple(rebound(guard, memo) for guard in self.guards))
         return made
 
     def __getstate__(self) -> dict[str, object]:

@@ -30,7 +30,7 @@ class CurrentCall:
 
     def __init__(self, call: ToolCall | None) -> None:
         self._call, self._frame, self._key, self.outer = call, current_frame(), "", None
-        self.within = self.id
+        self.within = "" if call is None else call.id
         """The ids of the calls around, and that of this call, outermost first: ``call_0/call_1``."""
         self._example = running.get().example
         self._counts: dict[str, count[int]] = {}
@@ -92,11 +92,11 @@ class CurrentCall:
         return sha256(text.encode()).hexdigest()[:32]
 
     def __enter__(self) -> Self:
-        self.outer = ACTIVE_TOOL_CALL.get()
-        if self.outer is not None and self.outer.within:
-            self.within = f"{self.outer.within}/{self.id}"
+        self.outer = outer = ACTIVE_TOOL_CALL.get()
+        if outer is not None and outer.within:
+            self.within = f"{outer.within}/{self.id}"
         ACTIVE_TOOL_CALL.set(self)
-        self.node = CallNode("tool", self.name)
+        self.node = CallNode("tool", self.name, call=self.within)
         self.node.__enter__()
         return self
 
@@ -109,7 +109,9 @@ class CurrentCall:
 
 def depth_problem() -> str:
     """Return why one more call of a tool must not run here, "" if it may (the setting ``max_depth``)."""
-    call, depth, most = ACTIVE_TOOL_CALL.get(), 0, current().max_depth
+    if (call := ACTIVE_TOOL_CALL.get()) is None:  # at least one call is allowed
+        return ""
+    depth, most = 0, current().max_depth
     while call is not None:
         call, depth = call.outer, depth + 1
     if depth < most:

@@ -112,6 +112,10 @@ def _closure_over(subs: Any) -> Callable[[str], str]:
     return ask
 
 
+def _same(topic: str) -> str:
+    return topic
+
+
 def _with_default(sub: Any) -> Callable[..., str]:
     def ask(topic: str, part: Any = sub) -> str:
         """Ask."""
@@ -147,6 +151,10 @@ HOLDERS: Mapping[str, tuple[Callable[[], Module], str]] = {
         "tools['ask'].part",
     ),
     "wraps": (lambda: agent_of({"ask": logged(ask_of(inner_predictor()))}), "tools['ask'].sub"),
+    "guard of a tool": (
+        lambda: agent_of(Tool(_same, "ask", parameters=SCHEMA).then(ask_of(inner_predictor()))),
+        "tools['ask'].guards[0].sub",
+    ),
     "list of functions": (Listed, "tools[0].sub"),
 }
 """By kind: makes a program, and the name of the inner predictor in it."""

@@ -57,12 +57,14 @@ class _Saved:
     end: tuple[str, ...] | None = None
 
 
+_NOTHING = _Saved()
+
+
 class CallCounts:
     """The calls that a run has made, and the reason to end it, if there is one."""
 
     def __init__(self, data: Mapping[str, Any] | None = None) -> None:
-        data = data or {}
-        saved = _Saved(**decode_fields(_Saved, data))
+        saved = _Saved(**decode_fields(_Saved, data)) if data else _NOTHING
         self._used: Counter[str] = Counter(saved.used)
         self._repeats: dict[str, tuple[str, int]] = {str(key): (str(last), int(n)) for key, last, n in saved.repeats}
         self._repeated = ""
