@@ -50,8 +50,8 @@ class Amount:
 class Forecast:
     """The cost of a search that is not made yet: runs of the program, requests to the writing model, and all requests.
 
-    A run counts one call for each predictor; agents and loops make more. The least counts one call a run if the search reuses
-    answers: a candidate asks what it changed.
+    A run counts one call for each predictor; agents and loops make more. If the search reuses answers, the least counts one
+    call for each row and repetition: later candidates may ask the same.
     """
 
     runs: Amount
@@ -59,9 +59,12 @@ class Forecast:
     calls: Amount
 
     @classmethod
-    def of(cls, runs: Amount, writing: Amount, predictors: int, reuses: bool) -> Forecast:
-        """Return the forecast of runs and writing calls of a program with this number of predictors."""
-        least = runs.min * (1 if reuses else predictors)
+    def of(cls, runs: Amount, writing: Amount, predictors: int, rows: int | None) -> Forecast:
+        """Return the forecast of a program with this number of predictors.
+
+        ``rows``: the least number of rows and repetitions that are run; ``None`` if every question is asked.
+        """
+        least = runs.min * predictors if rows is None else min(rows, runs.min)
         return cls(runs, writing, Amount(least, runs.expected * predictors, runs.max * predictors) + writing)
 
     def within(self, most_runs: int, most_writing: int, tests: int, predictors: int, reuses: bool) -> Forecast:
@@ -69,7 +72,7 @@ class Forecast:
         least = min(self.runs.min, tests + 2)
         runs = Amount(least, self.runs.expected, max(self.runs.max, most_runs + tests))
         writing = Amount(0, self.writing.expected, max(self.writing.max, most_writing))
-        return Forecast.of(runs, writing, predictors, reuses)
+        return Forecast.of(runs, writing, predictors, tests // 2 + 2 if reuses else None)
 
     def __str__(self) -> str:
         parts = [f"{self.runs} runs", *([f"{self.writing} writing calls"] if self.writing.max else [])]
@@ -107,16 +110,16 @@ class LuckyJudge(Judge):
 def forecast(task: Task, make: Any, predictors: int, reuses: bool) -> Forecast:
     """Return the forecast of the rules ``make(task)``."""
     counts = [_count(task.planned(LuckyJudge(*luck), "many" if luck[0] else "few"), make) for luck in LUCK]
-    student, teacher, writing = (_amount(part) for part in zip(*counts, strict=True))
-    return Forecast.of(student + teacher, writing, predictors, reuses)
+    student, teacher, writing, rows = (_amount(part) for part in zip(*counts, strict=True))
+    return Forecast.of(student + teacher, writing, predictors, rows.min if reuses else None)
 
 
 def _amount(counts: Sequence[int]) -> Amount:
     return Amount(min(counts), round(sum(counts) / len(counts)), max(counts))
 
 
-def _count(task: Task, make: Any) -> tuple[int, int, int]:
-    """Return the runs of student and teacher and the writing calls of one run of a rule."""
+def _count(task: Task, make: Any) -> tuple[int, int, int, int]:
+    """Return the runs of student and teacher, the writing calls, and the rows and repetitions of one run of a rule."""
     rule: Rule = make(task)
     runs: dict[tuple[RunKey, str], None] = {}
     written: set[str] = set()
@@ -131,7 +134,7 @@ def _count(task: Task, make: Any) -> tuple[int, int, int]:
             elif isinstance(effect, Write):
                 answer = _answers(task, effect, written)
     by = Counter(by for _, by in runs)
-    return by["student"], by["teacher"], len(written)
+    return by["student"], by["teacher"], len(written), len({(run.row, run.repeat) for run, _ in runs})
 
 
 def _answers(task: Task, effect: Write, written: set[str]) -> list[Mapping[str, Any] | None]:
