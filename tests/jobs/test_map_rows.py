@@ -37,6 +37,7 @@ from sigwire.jobs.job import Job
 from sigwire.jobs.journal import RowAttempt, read_block
 from sigwire.jobs.worker import run_chunk
 from sigwire.testing import FakeProvider
+from tests.grids import grid
 from tests.jobs import app
 from tests.jobs.engines import InlineExecutor, answer_text, job_of, questions
 
@@ -373,8 +374,7 @@ def test_second_run_makes_no_call_for_rows_with_records(provider: FakeProvider, 
 RESUMED: dict[str, Any] = {"fields": None, "ids": "tests.jobs.app:read_marked"}
 
 
-@pytest.mark.parametrize("reader", RESUMED.values(), ids=list(RESUMED))
-@pytest.mark.parametrize("is_awaited", [False, True])
+@grid("reader, is_awaited", RESUMED.values(), [False, True])
 def test_metric_that_failed_runs_again_and_the_program_does_not(
     reader: Any, is_awaited: bool, provider: FakeProvider, out: Path
 ) -> None:

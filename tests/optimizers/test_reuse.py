@@ -83,7 +83,10 @@ def found(make: Any, *, awaited: bool = False, **options: Any) -> tuple[Searcher
 # --- the same search, with fewer requests -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", BOUNDED_BY_RUNS)
+@pytest.mark.parametrize(
+    "name",
+    [each if each in ("COPRO", "GEPA") else pytest.param(each, marks=pytest.mark.long) for each in BOUNDED_BY_RUNS],
+)
 def test_search_that_reuses_answers_finds_the_same_and_asks_each_question_once(name: str) -> None:
     make = BOUNDED_BY_RUNS[name]
     asking, first = found(make, reuse=False)
@@ -100,6 +103,7 @@ def test_search_that_reuses_answers_finds_the_same_and_asks_each_question_once(n
         assert set(reused.values()) == {1}
 
 
+@pytest.mark.long
 def test_repetitions_of_a_row_have_answers_of_their_own() -> None:
     """SIMBA samples a row several times: as many answers as samples, however many candidates ask."""
     asking, _ = found(BOUNDED_BY_RUNS["SIMBA"], reuse=False)
