@@ -452,7 +452,7 @@ def test_refused_creation_without_a_reason_is_tried_by_halves(text: str, bad: se
         is_bounded = len(bad) == 10 and "argument" in text
         assert len(creations) <= (6 if is_bounded else 30)
         creations.clear()
-        # Threads bring their lines in any order: ten bad ones among others may be given up together with good ones.
+        # Threads add their lines in any order, so a half of bad and good lines may be refused as a whole.
         good = ask_all(one.lm(size=20), questions(20)[10:]) if is_bounded else one.run(20, size=20)[10:]
         assert good == [f"answer {number}" for number in range(10, 20)]
 
