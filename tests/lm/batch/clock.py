@@ -1,4 +1,4 @@
-"""A clock that jumps: what waits for a time is there at once, unless a request comes first."""
+"""A clock that jumps: what waits for a time is there at once, unless a program that runs may still ask something."""
 
 from __future__ import annotations
 
@@ -6,30 +6,38 @@ import threading
 
 from sigwire.lm.batch.queue import BatchQueue
 from sigwire.lm.batch.sending import AskedLine, LineFuture
-from tests.patience import PATIENCE
 
 
 class JumpingClock:
-    """Seconds since 1970 that pass only while the queue of a BatchLM waits."""
+    """Seconds since 1970 that pass only while a BatchLM waits, and all programs that its queue counts wait for it."""
 
     def __init__(self) -> None:
-        self.time, self._missing = 1_900_000_000.0, 0
+        self.time = 1_900_000_000.0
+        self._running, self._lock = 0, threading.Lock()  # programs that are counted and wait for no answer
 
     def now(self) -> float:
         return self.time
 
-    def stop_until(self, count: int, queue: BatchQueue) -> None:
-        """Let no time pass before ``count`` more lines are in the queue: the deadline of a run would pass without some."""
-        ask, self._missing = type(queue).ask, count
+    def follow(self, queue: BatchQueue) -> None:
+        """Stop while a program of this queue runs, however long the machine takes for it."""
+        ask, count_programs = queue.ask, queue.count_programs
 
-        def counted(asked: AskedLine) -> LineFuture:
-            self._missing -= 1
-            return ask(queue, asked)
+        def change(count: int) -> None:
+            with self._lock:
+                self._running += count
 
-        queue.ask = counted  # type: ignore[method-assign]
+        def counted_ask(asked: AskedLine) -> LineFuture:
+            future = ask(asked)
+            change(-1)
+            future.add_done_callback(lambda _: change(1))  # called in the thread that waits by this clock
+            return future
+
+        def counted_programs(count: int) -> None:
+            change(count)
+            count_programs(count)
+
+        queue.ask, queue.count_programs = counted_ask, counted_programs  # type: ignore[method-assign]
 
     def wait(self, condition: threading.Condition, seconds: float) -> None:
-        if self._missing > 0:
-            condition.wait(PATIENCE)
-        elif not condition.wait(0.005):  # longer than a thread or task needs for its next request
+        if not condition.wait(0.005) and self._running <= 0:
             self.time += min(seconds, 1e6)

@@ -37,6 +37,9 @@ def make(tmp_path: Path, clock: JumpingClock) -> Callable[..., BatchLM]:
         retry = RetryPolicy(first_wait=0.001, longest_backoff=0.001)
         lm = LM(MODELS[wire], api_key="k", cache=False, retry=retry, **given)
         settings: dict[str, Any] = {"store": tmp_path / "runs" / "x.batch", "clock": clock, **options}
-        return BatchLM(lm, **settings)
+        model = BatchLM(lm, **settings)
+        if settings["clock"] is clock:
+            clock.follow(model.queue)
+        return model
 
     return make_batch_lm

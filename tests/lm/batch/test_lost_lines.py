@@ -48,7 +48,9 @@ class Bench:
         self._options: dict[str, Any] = {"store": store, "clock": clock, **WAVES}
 
     def lm(self, **options: Any) -> BatchLM:
-        return BatchLM(self._lm, **{**self._options, **options})
+        lm = BatchLM(self._lm, **{**self._options, **options})
+        self._options["clock"].follow(lm.queue)
+        return lm
 
     def run(self, count: int = 3, **options: Any) -> list[Any]:
         """Ask the questions in one wave of a new process, as it were; return answers and errors."""
