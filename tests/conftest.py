@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.runner import runtestprotocol
 from hypothesis import HealthCheck, settings
 
 from sigwire.lm.policy.cache import choice
@@ -68,6 +69,23 @@ def pytest_collection_finish() -> None:
     """Exempt the collected tests from garbage collection: each ``gc.collect()`` of a test would scan all tests."""
     gc.freeze()
     gc.enable()
+
+
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> bool | None:
+    """Report once for a test that passes, in a worker: six messages for each take a quarter of a processor."""
+    if not hasattr(item.config, "workerinput") or item.config.getoption("durations") is not None:
+        return None
+    for report in runtestprotocol(item, nextitem=nextitem, log=False):
+        if report.when == "call" or not report.passed:
+            item.ihook.pytest_runtest_logreport(report=report)
+    return True
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Let the terminal end its line, in the process that collects the reports of workers."""
+    node = getattr(report, "node", None)
+    if node is not None and node.config.getoption("durations") is None:
+        node.config.hook.pytest_runtest_logfinish(nodeid=report.nodeid, location=report.location)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -12,7 +12,7 @@ __all__ = ["best_of_all_confidence", "optimism"]
 RowScores: TypeAlias = Mapping[str, float]
 
 _MOST_FLIPS = 2_000_000  # less than half a second
-_SIGNS = (-1.0, 1.0)
+_SIGNS = (-1.0, 1.0) * 128  # by byte: random bytes are four times as fast as random choices
 
 
 def best_of_all_confidence(
@@ -39,9 +39,13 @@ def best_of_all_confidence(
     draws = min(1_000, max(200, _MOST_FLIPS // (len(family) * len(first))))
     source, below = random.Random(f"{seed}/race"), 0
     for _ in range(draws):
-        signs = source.choices(_SIGNS, k=len(first))
+        signs = _signs(source, len(first))
         below += _studentized(_raced([line.flipped(signs, source) for line in lines], stages)) < observed
     return below / draws
+
+
+def _signs(source: random.Random, count: int) -> list[float]:
+    return list(map(_SIGNS.__getitem__, source.randbytes(count)))
 
 
 def _stages(family: Sequence[RowScores]) -> list[tuple[list[int], int]]:
@@ -67,7 +71,7 @@ class _Line:
     def flipped(self, signs: Sequence[float], source: random.Random) -> list[float]:
         """Return the differences in a world without differences."""
         world = list(map(mul, signs, self.own))
-        for (at, value), sign in zip(self.lent, source.choices(_SIGNS, k=len(self.lent)), strict=True):
+        for (at, value), sign in zip(self.lent, _signs(source, len(self.lent)), strict=True):
             world[at] = sign * value
         return world
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-import jsonschema
 import pytest
 
 from sigwire import Budget, ConfigurationError, Example, FakeLM, Finished, Image, Predict, Prediction, ReAct
@@ -32,8 +31,8 @@ from sigwire.lm.client import LM
 from sigwire.modules.agents.run import ReActStep
 from sigwire.modules.module import Module
 from sigwire.testing import FakeProvider
+from tests.evaluate.schema import SCHEMA, VALIDATOR
 
-SCHEMA = json.loads((Path(__file__).resolve().parents[2] / "docs" / "records.schema.json").read_text(encoding="utf-8"))
 HOSTILE = '\x1b[2J\u202e</script><img src=x onerror=alert(1)>\u2028\ud800"'
 CANARY = "sk-canary-0123456789abcdef"
 
@@ -65,7 +64,7 @@ def test_file_has_a_header_a_line_for_each_example_and_an_end(tmp_path: Path) ->
     assert [row["type"] for row in rows] == ["run", *["record"] * 5, "end"]
     assert (rows[0]["metrics"], rows[0]["devset"]["n"], rows[-1]["status"]) == (["exact"], 5, "complete")
     for row in rows:
-        jsonschema.validate(row, SCHEMA)
+        VALIDATOR.validate(row)
 
 
 def run_git(folder: Path, *arguments: str) -> str:
@@ -85,7 +84,7 @@ def test_header_has_the_commit_and_whether_tracked_files_or_loaded_modules_diffe
     def header() -> dict[str, Any]:
         evaluate(program(), resume=False)
         row = [row for row in rows_of(tmp_path / "log.jsonl") if row["type"] == "run"][-1]
-        jsonschema.validate(row, SCHEMA)
+        VALIDATOR.validate(row)
         return row
 
     assert "git" not in header()  # no repository
@@ -137,7 +136,7 @@ def test_records_with_failures_attempts_repairs_and_traces_are_of_the_schema(tmp
     )
     record = ExampleRecord("a", 0, 1, {"q": 1}, {}, failing, "2026-11-21T23:00:12.000Z", kept=True)
     row = json.loads(json.dumps(record.to_json()))
-    jsonschema.validate(row, SCHEMA)
+    VALIDATOR.validate(row)
     assert ExampleRecord.from_json(row) == record
     (known,) = [each["properties"] for each in SCHEMA["oneOf"] if each["properties"]["type"].get("const") == "record"]
     assert set(row) <= set(known)
@@ -226,7 +225,7 @@ def test_metric_that_failed_runs_again_and_the_program_does_not(way: Any, errors
     assert [record.score for record in load_records(path).records] == [1.0] * 5
     assert [each.records for each in load_records(path).segments] == ([2, 3] if errors == "raise" else [5])
     for row in rows_of(path):
-        jsonschema.validate(row, SCHEMA)
+        VALIDATOR.validate(row)
 
 
 def test_outputs_are_kept_if_their_judge_meets_a_spent_budget(tmp_path: Path) -> None:
@@ -334,7 +333,7 @@ def test_plain_value_of_a_program_is_scored_again_as_it_was(way: Any, tmp_path: 
     for result in (way(evaluate, Length()), way(evaluate, Length()), load_records(path).rescore(fragile)):
         assert [(prediction, score) for _, prediction, score in result.results] == [(8, 1.0)] * 2
     for row in rows_of(path):
-        jsonschema.validate(row, SCHEMA)
+        VALIDATOR.validate(row)
 
 
 @pytest.mark.parametrize("name", ["", "none.jsonl"])

@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 
 import sigwire
@@ -41,7 +40,8 @@ from sigwire.observe.usage import record_response
 from sigwire.optimizers.reports.report import OptimizationReport
 from sigwire.optimizers.rules.bootstrap_few_shot import BootstrapFewShot
 from sigwire.testing import FakeProvider
-from tests.evaluate.test_records import SCHEMA, awaited, blocking, devset, exact, rows_of, streamed
+from tests.evaluate.schema import VALIDATOR
+from tests.evaluate.test_records import awaited, blocking, devset, exact, rows_of, streamed
 from tests.jobs import app
 from tests.jobs.engines import InlineExecutor
 
@@ -105,7 +105,7 @@ def test_headers_have_models_seed_adapter_texts_versions_and_commit(make: Any, t
     assert {"started", "sigwire", "python", "packages"} <= header.keys()
     assert CANARY not in (tmp_path / "log.jsonl").read_text(encoding="utf-8")
     if make is not searched:
-        jsonschema.validate(header, SCHEMA)
+        VALIDATOR.validate(header)
 
 
 def test_header_names_each_model_of_a_program_and_the_adapter_that_is_not_set(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_header_names_each_model_of_a_program_and_the_adapter_that_is_not_set(tm
     assert (header["lm"]["model"], header["seed"]) == ("p/m, p/other", None)
     assert header["lm"]["by_predictor"]["second"] == {"model": "p/other", "options": {"seed": 7}}
     assert header["adapter"] == repr(ChatAdapter())
-    jsonschema.validate(header, SCHEMA)
+    VALIDATOR.validate(header)
 
 
 def test_header_of_a_job_names_that_workers_may_have_other_versions(tmp_path: Path) -> None:
@@ -123,7 +123,7 @@ def test_header_of_a_job_names_that_workers_may_have_other_versions(tmp_path: Pa
         job = Job(program="tests.jobs.app:shout", allow_versions=allowed)
         map_rows(job, [], tmp_path / f"{number}.jsonl", executor=InlineExecutor())
         header = rows_of(tmp_path / f"{number}.jsonl")[0]
-        jsonschema.validate(header, SCHEMA)
+        VALIDATOR.validate(header)
         assert header.get("allow_versions", False) is allowed
 
 
@@ -176,7 +176,7 @@ def test_result_shows_the_parts_of_a_resumed_run_with_what_answered(way: Any, tm
         page = (tmp_path / "run.html").read_text(encoding="utf-8").partition("<script")[0]
         assert "2 records · m-2026 fp_2" in page
     for row in rows_of(tmp_path / "copy.jsonl"):
-        jsonschema.validate(row, SCHEMA)
+        VALIDATOR.validate(row)
 
 
 def test_comparison_and_run_of_one_part_show_what_answered_in_place_of_the_model_asked(tmp_path: Path) -> None:
@@ -250,7 +250,7 @@ def test_records_that_a_killed_job_left_in_its_journal_are_of_its_part(tmp_path:
     assert (result.rows, result.kept) == (3, 1)
     assert [each.records for each in load_records(path).segments] == [2, 1]
     for row in rows_of(path):
-        jsonschema.validate(row, SCHEMA)
+        VALIDATOR.validate(row)
 
 
 def _id_of(row: dict[str, str]) -> str:
@@ -315,7 +315,7 @@ def test_stored_result_is_without_the_rows_that_the_devset_lost(tmp_path: Path) 
     assert (load_records(path).mean, len(load_records(path).records)) == (part.mean, 2)
     assert load_records(path).mean != whole.mean
     for row in rows_of(path):
-        jsonschema.validate(row, SCHEMA)
+        VALIDATOR.validate(row)
     lm: Any = ask.lm
     lm.requests.clear()
     again = evaluate(ask)

@@ -18,7 +18,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import jsonschema
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,11 +36,11 @@ from sigwire.jobs.job import Job
 from sigwire.jobs.journal import RowAttempt, read_block
 from sigwire.jobs.worker import run_chunk
 from sigwire.testing import FakeProvider
+from tests.evaluate.schema import VALIDATOR
 from tests.grids import grid
 from tests.jobs import app
 from tests.jobs.engines import InlineExecutor, answer_text, job_of, questions
 
-RECORDS = json.loads((Path(__file__).resolve().parents[2] / "docs" / "records.schema.json").read_text(encoding="utf-8"))
 SHOUT = Job(program="tests.jobs.app:shout")
 SHOUT_ALL = Job(program="tests.jobs.app:shout_row")
 
@@ -226,7 +225,7 @@ def test_rows_that_kill_their_worker_are_one_record_each(provider: FakeProvider,
         assert failed.cell.failure is not None
         assert (failed.index, failed.cell.failure.kind, failed.score) == (index, "worker", None)
     for line in out.read_text(encoding="utf-8").splitlines():
-        jsonschema.validate(json.loads(line), RECORDS)
+        VALIDATOR.validate(json.loads(line))
     assert len(provider.requests) <= 10 + 2 * 2
 
 
@@ -399,7 +398,7 @@ def test_metric_that_failed_runs_again_and_the_program_does_not(
     assert [each.records for each in found.segments] == [2]  # the program answered in the first part
     assert mapped().kept == 2
     for line in out.read_text(encoding="utf-8").splitlines():
-        jsonschema.validate(json.loads(line), RECORDS)
+        VALIDATOR.validate(json.loads(line))
 
 
 def test_row_whose_fields_changed_under_its_id_runs_again(out: Path) -> None:

@@ -174,8 +174,11 @@ def _compared(task: Task, found: Candidate, candidates: Mapping[str, Candidate])
     These two looks have bounds as those of O'Brien and Fleming (1979): the first decides beyond 0.99 only.
     """
     yield from _measured(task, found, task.val)
-    sure = task.judge.sure(found, task.baseline, list(candidates.values()), task.val)
-    decided = task.plan == "few" if task.plan else not _OPEN[0] <= sure < _OPEN[1]
+    if task.plan:
+        decided = task.plan == "few"
+    else:
+        sure = task.judge.sure(found, task.baseline, list(candidates.values()), task.val)
+        decided = not _OPEN[0] <= sure < _OPEN[1]
     for at in range(0, 0 if decided else len(task.evidence), _BLOCK):
         yield from _measured(task, found, task.evidence[at : at + _BLOCK])
     return found

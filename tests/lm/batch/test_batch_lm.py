@@ -26,8 +26,8 @@ from sigwire.errors import ConfigurationError, LMInvalidRequestError, LMServerEr
 from sigwire.evaluate.evaluation import Evaluate
 from sigwire.lm.batch.driver import BatchInDoubt
 from sigwire.lm.batch.model import BatchLM
-from sigwire.lm.batch.store import FORM
 from sigwire.lm.batch.queue import BatchQueue
+from sigwire.lm.batch.store import FORM
 from sigwire.lm.batch.waves import in_waves
 from sigwire.lm.client import LM
 from sigwire.lm.codecs.batches import openai as openai_batches
@@ -152,7 +152,7 @@ def test_agents_of_four_turns_take_four_batches(mode: str, make: Make) -> None:
 def test_full_batch_is_sent_at_once(make: Make) -> None:
     with FakeProvider(echo) as provider:
         lm = make(provider, size=3, **WAVES)
-        BatchQueue.count_programs(lm.queue, 1)  # one more than the clock knows of, that asks nothing
+        BatchQueue.count_programs(lm.queue, 10)  # one more than ask, and the clock does not know of them
         Predict("question -> answer", lm=lm).batch(questions(9), num_threads=9)
         assert list(batches_of(provider).values()) == [3, 3, 3]
 
