@@ -7,8 +7,8 @@
 
 VENV ?= .venv
 PYTHON := $(VENV)/bin/python
-# Two workers more than processors: some tests wait for a clock or a process.
-WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 2)
+# One worker more than processors: some tests wait for a clock or a process, and each worker collects all tests.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 PIP_FLAGS := --quiet --disable-pip-version-check
 # What is installed: the checkout, or a wheel (make demo VENV=.venv-wheel SOURCE=dist/sigwire-0.1.0-py3-none-any.whl).
 SOURCE ?= --editable .

@@ -34,6 +34,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     modules, settings = set(sys.modules), {key: sigwire.settings[key] for key in sigwire.settings}
     yield
     sigwire.configure(**settings)
+    sys.path_importer_cache.pop("examples", None)  # it has the absolute path of this folder
     for name in [name for name in set(sys.modules) - modules if (ROOT / "examples" / f"{name}.py").exists()]:
         del sys.modules[name]
 
