@@ -164,7 +164,10 @@ def number_calls(calls: Iterable[ToolCall], taken: Iterable[str] = ()) -> tuple[
     calls = tuple(calls)
     if not calls:
         return calls
-    given, ids = [call.id for call in calls], CallIds(taken)
+    given = [call.id for call in calls]
+    if not taken and "" not in given and len(set(given)) == len(given):
+        return calls
+    ids = CallIds(taken)
     unique = [ids.unique(call_id) for call_id in given]
     return calls if unique == given else tuple(map(with_call_id, calls, unique))
 

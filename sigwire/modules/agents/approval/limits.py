@@ -66,7 +66,9 @@ class CallCounts:
     def __init__(self, data: Mapping[str, Any] | None = None) -> None:
         saved = _Saved(**decode_fields(_Saved, data)) if data else _NOTHING
         self._used: Counter[str] = Counter(saved.used)
-        self._repeats: dict[str, tuple[str, int]] = {str(key): (str(last), int(n)) for key, last, n in saved.repeats}
+        self._repeats: dict[str, tuple[ToolResult | str, int]] = {  # by call: the last result or its digest, how often
+            str(key): (str(last), int(n)) for key, last, n in saved.repeats
+        }
         self._repeated = ""
         self._refusals = saved.refusals
         self.end: tuple[LimitReason, str] | None = None
@@ -80,7 +82,7 @@ class CallCounts:
         """Return the counts as JSON."""
         return {
             "used": dict(self._used),
-            "repeats": [[key, last, number] for key, (last, number) in self._repeats.items()],
+            "repeats": [[key, _digest(last), number] for key, (last, number) in self._repeats.items()],
             "refusals": self._refusals,
             "end": self.end and list(self.end),
         }
@@ -94,7 +96,7 @@ class CallCounts:
         if tool.max_calls is not None and used[tool.name] + planned[tool.name] >= tool.max_calls:
             return f"The limit of {tool.max_calls} calls of {tool.name} is reached. Continue without it."
         most = None if tool.repeat else rules.max_repeats
-        if most is None or self._repeats.get(_key(call), ("", 0))[1] < most:
+        if most is None or used[tool.name] < most or self._repeats.get(_key(call), ("", 0))[1] < most:
             return ""
         self._repeated = tool.name
         return f"This call gave the same result {most} times, and is not run again. Do something else."
@@ -112,14 +114,22 @@ class CallCounts:
         if rules.max_repeats is None:
             return
         for done in runs:
-            key, found = _key(done.call), _digest(done.result)
+            key = _key(done.call)
             last, number = self._repeats.get(key, ("", 0))
-            self._repeats[key] = (found, number + 1 if last == found else 1)
+            self._repeats[key] = (done.result, number + 1 if number and _is_same(last, done.result) else 1)
 
 
 def _key(call: ToolCall) -> str:
     return digest_of([call.name, call.arguments])
 
 
-def _digest(result: ToolResult) -> str:
+def _is_same(last: ToolResult | str, found: ToolResult) -> bool:
+    if isinstance(last, str):
+        return last == _digest(found)
+    return (last.content, last.is_error, last.media) == (found.content, found.is_error, found.media)
+
+
+def _digest(result: ToolResult | str) -> str:
+    if isinstance(result, str):
+        return result
     return digest_of([result.content, result.is_error, [part.to_json() for part in result.media]])
