@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from benchmarks import (  # isort: skip
     cached, evaluate, growth, imports, layers, memory, optimizing, over_http, parsing, predict, streaming, teams,
-    tools, transport, trees,
+    tools, transport,
 )  # fmt: skip
 from benchmarks.timing import SIGWIRE, Job, Line, measure, table
 
@@ -28,7 +28,6 @@ SOURCES: Mapping[Callable[[], Iterator[Job]], frozenset[str]] = {
     growth.jobs: frozenset({"j1", "j2", "j3", "j4"}),
     tools.jobs: frozenset({"e1", "e2"}),
     parsing.jobs: frozenset({"f"}),
-    trees.jobs: frozenset({"s1", "s2"}),
     memory.jobs: frozenset({"i2"}),
     memory.resumed: frozenset({"i3"}),
     layers.jobs: frozenset({"l1", "l2", "l3"}),
@@ -36,7 +35,7 @@ SOURCES: Mapping[Callable[[], Iterator[Job]], frozenset[str]] = {
     layers.ledger: frozenset({"l5"}),
     cached.jobs: frozenset({"h1", "h2"}),
     optimizing.jobs: frozenset({"p1", "p2", "p3"}),
-    teams.jobs: frozenset({"q1", "q2"}),
+    teams.jobs: frozenset({"q1", "q2", "s1", "s2", "s3"}),
     imports.over_http: frozenset({"a2"}),
     over_http.jobs: frozenset({"c1", "c2", "d", "i1"}),
     streaming.jobs: frozenset({"g1", "g2"}),

@@ -574,6 +574,8 @@ def _seen_value(value: object) -> object:
 
 
 def _check_handler(handler: UserFunction | None, name: str | None) -> None:
+    from sigwire.core.tools.inspection import unwrap_partials
+
     if handler is None:
         raise ToolDefinitionError(
             f"The tool {name or '(unnamed)'!r} has no function and no parameters. Use Tool(function), or "
@@ -582,6 +584,11 @@ def _check_handler(handler: UserFunction | None, name: str | None) -> None:
     if not callable(handler):
         raise ToolDefinitionError(
             f"A tool is made from a function, not from {type(handler).__name__} ({handler!r:.60}). {_advice_for(handler)}"
+        )
+    if hasattr(cls := unwrap_partials(handler), "tool_source") and isinstance(cls, type):
+        raise ToolDefinitionError(
+            f"{cls.__name__} is the class of a module, and a tool is made from a module (making a tool). Make one first: "
+            f"Tool({cls.__name__}(...))."
         )
 
 

@@ -403,7 +403,7 @@ class _ToolRunEffect:
         if text is None or isinstance(text, str):
             return text
         raise ConfigurationError(
-            f"on_error returned a {type(text).__name__} (the tool {self.call.name!r} raised {type(error).__name__}). "
+            f"on_error returned {type(text).__name__}, not text (the tool {self.call.name!r} raised {type(error).__name__}). "
             "Return the text for the model, or None."
         ) from error
 

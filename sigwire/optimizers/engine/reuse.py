@@ -17,6 +17,7 @@ from sigwire.core.response import Response
 from sigwire.effects.performing import Frame, Recordable, current_frame, in_frame, passed_on
 from sigwire.effects.steps import Steps
 from sigwire.lm.policy.cache.answers import as_hit
+from sigwire.lm.policy.cache.memory import MemoryStore
 from sigwire.lm.policy.cache.single_flight import SingleFlight
 from sigwire.lm.policy.call import Call, TargetKey
 from sigwire.modules.ask import Ask
@@ -25,12 +26,14 @@ __all__ = ["AnswerStore"]
 
 T = TypeVar("T")
 
+_MOST_ANSWERS = 20_000  # the least recently used are dropped first: they are asked again
+
 
 class AnswerStore:
     """The answers of one search. ``reused`` counts the questions that were not asked. Used from any thread."""
 
     def __init__(self) -> None:
-        self._answers: dict[bytes, Response] = {}
+        self._answers = MemoryStore(_MOST_ANSWERS)
         self._models: dict[int, object] = {}  # kept: the id of a freed model could be that of another one
         self._flights = SingleFlight()
         self.reused = 0
@@ -55,7 +58,7 @@ class AnswerStore:
             call = Call(effect.request, TargetKey("", None, None, effect.lm.model))
             answer = yield from self._flights.fly(key, call, ask)
         if not is_known:
-            self._answers[key] = answer
+            self._answers.put(key, answer, 0, 0.0)
             return answer
         self.reused += 1
         return (yield effect.answered(as_hit(answer)))

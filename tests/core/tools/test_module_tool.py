@@ -222,6 +222,8 @@ REFUSED: list[tuple[Any, str]] = [
     (Opaque(), r"'Opaque'.*'handle'.*Handle.*functools.partial\(\.\.\., handle="),
     (Predict("q, tools: list[Tool] -> calls: ToolCalls"), r"Predict .*'tools'.*functools.partial\(module, tools="),
     (partial(Predict("q -> answer"), "q"), "Predict takes its inputs by name"),
+    (Predict, r"Predict is the class of a module.*Tool\(Predict\(\.\.\.\)\)"),
+    (partial(Predict, lm=None), "Predict is the class of a module"),
 ]
 
 

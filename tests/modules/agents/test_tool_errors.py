@@ -257,7 +257,7 @@ def test_function_of_the_setting_may_raise(mode: str) -> None:
 
 
 def test_function_of_the_setting_returns_a_text() -> None:
-    with pytest.raises(ConfigurationError, match="on_error returned a int"):
+    with pytest.raises(ConfigurationError, match="on_error returned int, not text"):
         agent_of("react", raising(KeyError()), on_tool_error=lambda error: 3)(q="?")
 
 
