@@ -165,7 +165,7 @@ def number_calls(calls: Iterable[ToolCall], taken: Iterable[str] = ()) -> tuple[
     if not calls:
         return calls
     given = [call.id for call in calls]
-    if not taken and "" not in given and len(set(given)) == len(given):
+    if not taken and all(given) and len(set(given)) == len(given):
         return calls
     ids = CallIds(taken)
     unique = [ids.unique(call_id) for call_id in given]
