@@ -8,7 +8,8 @@ cli, __main__  the command line               commands      its verbs, one file 
 dspy           the door for DSPy programs     door_names    the names that only the door has
 optimizers     searches for better programs   evaluate      evaluations, metrics, runs over many rows
 jobs           rows on many processes         retrieval     vectors, and the nearest texts
-cassettes      recorded and replayed traffic  testing       a fake provider on the loopback interface
+probes         what a model really does       cassettes     recorded and replayed traffic
+testing        a fake provider on the loopback interface
 modules        programs: Predict, ReAct ...   settings      defaults of the process, and contexts
 adapters       signatures to requests, back   lm            models: providers, wires, policies
 observe        listeners, usage, tracing      signatures    tasks as typed inputs and outputs
@@ -168,6 +169,8 @@ _NAMES: dict[str, dict[str, str]] = {
         "sigwire.lm.preview.preview": "Preview",
         "sigwire.modules.preview.history": "history inspect_history",
         "sigwire.modules.preview.whole_program": "check preview_all",
+        "sigwire.probes.report": "Verification VerificationInterrupted",
+        "sigwire.probes.verify": "averify verify",
     },
     "Data and retrieval": {
         "sigwire.core.cards.examples": "Examples",

@@ -16,7 +16,7 @@ from typing import Literal, Never, Protocol, TypeAlias
 from sigwire.core.example import Example
 from sigwire.core.narrow import is_mapping
 from sigwire.errors import ConfigurationError
-from sigwire.evaluate.figures.markdown import card_markdown
+from sigwire.show.markdown import card_markdown
 from sigwire.evaluate.figures.run_card import fields_text
 from sigwire.evaluate.figures.scored_run import ScoredRun
 from sigwire.evaluate.figures.stored_run import load_run

@@ -6,4 +6,5 @@ text      a card as lines of a width                            terminal  a card
 html      a card as HTML                                        style     its style
 pictures  small images of a user, checked                       layout    lines of a width, columns of a table
 escapes   unprintable characters, and the width of a text  svg       drawings: marks, labels, scales
+markdown  a card as Markdown
 """

@@ -5,5 +5,4 @@ stored_run   the last run of a file
 tool_counts  calls of tools and warnings
 exports      rows, CSV and JSON
 run_card     the card of a run
-markdown     cards as Markdown
 """

@@ -1,0 +1,100 @@
+"""What the provider table promises of a probe, and the request that asks for it all the same if the table denies it.
+
+The encoder knows: it refuses or approximates what capabilities, facts and profile deny. So a preview of the request is asked, and
+no rule of the table is read twice. A denied request is made again with the capabilities set, and last by ``extra_body``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from sigwire.core.json import JsonObject
+from sigwire.core.request import Request
+from sigwire.lm.client import LM
+from sigwire.lm.preview.preview import Preview
+from sigwire.probes.questions import CLOCK
+from sigwire.probes.table import PROBES, Probe, text_request
+
+__all__ = ["Planned", "plan_probe", "quiet_options"]
+
+_DENIALS = frozenset({"tools", "tool_choice", "parallel_tool_calls", "response_format"})
+"""The features of warnings that mean: another request than this one is sent."""
+
+_RAW: Mapping[str, Mapping[str, JsonObject]] = {
+    "/chat/completions": {
+        "forced": {"tool_choice": "required"},
+        "named": {"tool_choice": {"type": "function", "function": {"name": CLOCK}}},
+    },
+    "/responses": {
+        "forced": {"tool_choice": "required"},
+        "named": {"tool_choice": {"type": "function", "name": CLOCK}},
+    },
+    "/messages": {
+        "forced": {"tool_choice": {"type": "any"}},
+        "named": {"tool_choice": {"type": "tool", "name": CLOCK}},
+    },
+    "/converse": {
+        "forced": {"toolConfig": {"toolChoice": {"any": {}}}},
+        "named": {"toolConfig": {"toolChoice": {"tool": {"name": CLOCK}}}},
+    },
+}
+"""By the end of a URL and the probe: the members of a body that the encoder left out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A probe of a model. ``promised``: by the table. ``why_not``: why it cannot be asked, "" if it can.
+
+    ``ceiling``: the price of its requests in dollars at most; ``None`` if no price is known.
+    """
+
+    name: str
+    probe: Probe
+    lm: LM
+    request: Request
+    promised: bool
+    why_not: str = ""
+    ceiling: float | None = None
+
+
+def quiet_options(lm: LM) -> JsonObject:
+    """Return the options of most probes: a small limit, and no thinking, which would use the limit up."""
+    if not lm.capabilities.reasoning:
+        return {"max_tokens": 512}
+    thinks = lm.preview(text_request(options={"reasoning": "off"})).warnings
+    return {"max_tokens": 2048 if thinks else 512, "reasoning": "off"}
+
+
+def plan_probe(name: str, lm: LM, options: JsonObject) -> Planned:
+    """Return what the table promises, and the request."""
+    probe = PROBES[name]
+    request = probe.request.with_options({**options, **probe.request.options})
+    asked = lm if probe.change is None else probe.change(lm)
+    able = lm.capabilities
+    missing = [each for each in probe.needs if not getattr(able, each)]
+    preview = asked.preview(request)
+    if (denial := _denial(name, preview)) and probe.instead is not None:
+        request = probe.instead.with_options(request.options)
+        preview = asked.preview(request)
+        denial = _denial(name, preview)
+    promised = not missing and not denial and not (probe.lacks and getattr(able, probe.lacks))
+    if denial or missing:
+        asked = lm.copy(capabilities=replace(able, **dict.fromkeys(probe.needs, True)))
+        preview = asked.preview(request)
+        if denial := _denial(name, preview):
+            url = str((preview.wire or {}).get("url", ""))
+            raw = next((by_name.get(name) for end, by_name in _RAW.items() if url.endswith(end)), None)
+            if raw is None or preview.errors:
+                return Planned(name, probe, asked, request, promised, denial)
+            request = request.with_options({**request.options, "extra_body": raw})
+    ceiling = preview.ceiling if probe.error is None else 0.0
+    return Planned(name, probe, asked, request, promised, "", None if ceiling is None else ceiling * probe.requests)
+
+
+def _denial(name: str, preview: Preview) -> str:
+    """Return why the encoder sends another request, or none; "" if it sends this one."""
+    if preview.errors:
+        return str(preview.errors[0])
+    denials = _DENIALS | ({"reasoning"} if name == "thinking_off" else frozenset())
+    return next((each.detail for each in preview.warnings if each.feature in denials), "")

@@ -1,0 +1,202 @@
+"""The steps of a verification: each probe once (behaviour several times), then those that disagree with the table again.
+
+Questions are effects (``Ask``), so cassettes, budgets and journals see them. A request that fails on its way decides nothing; two
+failures in a row end the verification, as does a spent limit. Knows no wire.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import aclosing
+from functools import partial
+from typing import NamedTuple, TypeAlias
+
+from sigwire.core.events import StreamEvent
+from sigwire.core.request import Request
+from sigwire.core.response import Response
+from sigwire.effects.emitting import Returned, astream, stream
+from sigwire.effects.performing import performed
+from sigwire.effects.steps import FunctionEffect, Steps
+from sigwire.errors import BudgetSpent, LMError, LMInvalidRequestError, LMUnexpectedError
+from sigwire.lm.client import LM
+from sigwire.modules.ask import Ask
+from sigwire.probes.promises import Planned
+from sigwire.probes.report import ProbeRow, Verdict
+from sigwire.probes.table import Finding, Probe, whole_stream
+
+__all__ = ["ProbeRun"]
+
+_Streamed: TypeAlias = tuple[Response, Sequence[StreamEvent]]
+_MOST_FAILURES = 2  # in a row
+
+
+class _Seen(NamedTuple):
+    finding: Finding
+    evidence: str
+
+
+class _LimitReached(Exception):
+    """No further request may be sent."""
+
+
+class ProbeRun:
+    """One verification under way. ``sent``: requests; ``stopped``: why the rest is not sent."""
+
+    def __init__(self, plan: Sequence[Planned], requests: int, repeat: int) -> None:
+        self.plan, self._requests, self._repeat = plan, requests, repeat
+        self.sent, self.stopped = 0, ""
+        self._failures = 0
+        self._seen: dict[str, list[_Seen]] = {each.name: [] for each in plan}
+
+    def steps(self) -> Steps[None]:
+        """Ask all probes, then again those that disagree, until ``repeat`` answers or a majority of them decide."""
+        try:
+            for each in self.plan:
+                for _ in range(self._repeat if each.probe.is_behaviour and each.probe.then is None else 1):
+                    yield from self._ask_probe(each)
+            for each in self.plan:
+                while self._is_open(each):
+                    yield from self._ask_probe(each)
+        except (_LimitReached, BudgetSpent) as end:
+            self.stopped = str(end)
+
+    def _ask_probe(self, planned: Planned) -> Steps[None]:
+        if not planned.why_not:
+            self._seen[planned.name].append((yield from self._observe(planned)))
+
+    def _is_open(self, planned: Planned) -> bool:
+        """Return True if more answers could decide a disagreement with the table."""
+        against = self._against(planned)
+        decided = [each for each in self._seen[planned.name] if each.finding.holds is not None]
+        most = max(against, len(decided) - against)
+        return 0 < against and len(self._seen[planned.name]) < self._repeat and most <= self._repeat // 2
+
+    def _against(self, planned: Planned) -> int:
+        if planned.probe.is_behaviour:
+            return 0
+        return sum(each.finding.holds is (not planned.promised) for each in self._seen[planned.name])
+
+    # --- one probe
+
+    def _observe(self, planned: Planned) -> Steps[_Seen]:
+        probe, request = planned.probe, planned.request
+        try:
+            response, events = yield from self._send(planned.lm, request, probe.streamed)
+            if probe.then is not None:
+                request = probe.then(request, response)
+                response, events = yield from self._send(planned.lm, request, probe.streamed)
+        except LMError as error:
+            finding = self._finding_of_error(probe, error)
+            return _Seen(finding, f"{type(error).__name__}, status {error.status}: {error.message}"[:300])
+        self._failures = 0
+        return _Seen(_finding(planned.name, probe, response, events), _evidence(response))
+
+    def _send(self, lm: LM, request: Request, streamed: bool) -> Steps[_Streamed]:
+        if self.sent >= self._requests:
+            raise _LimitReached(f"the limit of {self._requests} requests is reached")
+        if self._failures >= _MOST_FAILURES:
+            raise _LimitReached(f"{_MOST_FAILURES} requests in a row had no answer")
+        self.sent += 1
+        ask = Ask(lm, request)
+        try:
+            if not streamed:
+                return (yield performed(ask)), ()
+            return (yield FunctionEffect(partial(_collect, ask), partial(_acollect, ask)))
+        except BudgetSpent:
+            self.sent -= 1
+            raise
+
+    def _finding_of_error(self, probe: Probe, error: LMError) -> Finding:
+        """Return what an error shows: of a probe for errors its class, of another one a refusal, or nothing."""
+        name = type(error).__name__
+        if isinstance(error, LMInvalidRequestError | LMUnexpectedError) or (probe.error and error.status):
+            self._failures = 0
+        else:
+            self._failures += 1
+            return Finding(None, name)
+        if probe.error is not None:
+            return Finding(isinstance(error, probe.error), name)
+        return Finding(False, f"refused ({name})" if isinstance(error, LMInvalidRequestError) else name)
+
+    # --- rows
+
+    def rows(self) -> tuple[ProbeRow, ...]:
+        """Return a row for each probe, with what was seen until now."""
+        return tuple(map(self._row, self.plan))
+
+    def _row(self, planned: Planned) -> ProbeRow:
+        probe, seen = planned.probe, self._seen[planned.name]
+        verdict, why = self._verdict(planned)
+        decisive = [each for each in seen if each.finding.holds is not None] or seen
+        shown = decisive[-1].finding.seen if decisive else ""
+        if verdict == "behaviour":
+            shown = f"{sum(each.finding.holds is True for each in seen)}/{len(decisive)} ({shown})"
+        table = "" if probe.is_behaviour else "yes" if planned.promised else "no"
+        return ProbeRow(
+            planned.name, probe.feature, table, shown, verdict, why, tuple(each.evidence for each in seen)
+        )
+
+    def _verdict(self, planned: Planned) -> tuple[Verdict, str]:
+        probe, seen = planned.probe, self._seen[planned.name]
+        decided = [each for each in seen if each.finding.holds is not None]
+        if planned.why_not:
+            return "not sent", f"the wire has no place for it: {planned.why_not}"
+        if not seen:
+            return "not sent", self.stopped
+        if not decided:
+            # A host that does not check is no wrong class of an error.
+            accepted = probe.error is not None and self._failures == 0 and "Error" not in seen[-1].finding.seen
+            return ("behaviour", "the host does not refuse it") if accepted else ("unclear", seen[-1].finding.seen)
+        if probe.is_behaviour:
+            return "behaviour", ""
+        against = self._against(planned)
+        if not against:
+            return "agrees", ""
+        count = f"{against} of {len(decided)} answers disagree"
+        if against > self._repeat // 2:
+            return ("worse" if planned.promised else "better"), count
+        settled = len(decided) - against > self._repeat // 2
+        return ("agrees" if settled else "unclear"), count
+
+
+def _finding(name: str, probe: Probe, response: Response, events: Sequence[StreamEvent]) -> Finding:
+    reasons = [choice.finish_reason for choice in response.choices]
+    if "content_filter" in reasons or ("length" in reasons and name != "length"):
+        return Finding(None, f"the answer ended by {reasons[0]}")
+    if probe.streamed and (problem := whole_stream(response, events)):
+        return Finding(False, problem)
+    return probe.judge(response)
+
+
+def _evidence(response: Response) -> str:
+    """Return an answer as one line: its finish reason, its text, its calls."""
+    choices = response.choices[:1]
+    calls = [f"{call.name}({call.arguments_text})" for choice in choices for call in choice.tool_calls]
+    texts = [part for choice in choices for part in (choice.finish_reason, repr(choice.text[:160]))]
+    return " ".join([*texts, *calls])[:300]
+
+
+# --- a stream inside steps: its events are read here, whatever drives the steps
+
+
+def _asked(ask: Ask) -> Steps[Response]:
+    return (yield performed(ask))
+
+
+def _collect(ask: Ask) -> _Streamed:
+    events, generator = list[StreamEvent](), stream(_asked(ask))
+    while True:
+        try:
+            events.append(next(generator))
+        except StopIteration as end:
+            return end.value, events
+
+
+async def _acollect(ask: Ask) -> _Streamed:
+    events = list[StreamEvent]()
+    async with aclosing(astream(_asked(ask))) as answers:
+        async for event in answers:
+            if type(event) is Returned:
+                return event.value, events
+            events.append(event)
+    raise AssertionError("a stream ends with its value")
