@@ -160,6 +160,14 @@ def test_an_image_of_nothing_is_an_input_error(pair: Pair) -> None:
 
 
 @EVERY_WIRE
+def test_limit_of_one_call_is_sent_or_a_warning(pair: Pair) -> None:
+    plain, single = Request((ASKED,), (TOOL,)), Request((ASKED,), (TOOL,), parallel_tool_calls=False)
+    sent = pair.codec.encode(single, pair.target)
+    is_sent = sent.body != pair.codec.encode(plain, pair.target).body
+    assert is_sent or "parallel_tool_calls" in {warning.feature for warning in sent.warnings}
+
+
+@EVERY_WIRE
 def test_row_50_extra_headers_are_sent(pair: Pair) -> None:
     usual = pair.codec.encode(Request((ASKED,)), pair.target).headers
     sent = pair.codec.encode(Request((ASKED,), options={"extra_headers": {"X-A": "1"}}), pair.target)

@@ -54,7 +54,7 @@ def encode(request: Request, target: Target[ConverseProfile], *, stream: bool = 
     body: JsonObject = {
         **_encode_system(history.messages, form.instruction, names, target),
         "messages": cast(JsonValue, _encode_turns(history.messages, names, target)),
-        **_encode_tools(tools, history.call_names, names, reasoning, target, warnings),
+        **_encode_tools(tools, request.parallel_tool_calls, history.call_names, names, reasoning, target, warnings),
         **merge_objects(merge_objects(options, _encode_output(form)), reasoning.fields),
     }
     path = profile.path.format(model=_in_path(target.model), method="converse-stream" if stream else "converse")
@@ -127,6 +127,7 @@ def _encode_turns(messages: Iterable[Message], names: NameMap, target: Target[Co
 
 def _encode_tools(
     tools: OfferedTools,
+    parallel: bool | None,
     called: frozenset[str],
     names: NameMap,
     reasoning: ReasoningFields,
@@ -144,6 +145,8 @@ def _encode_tools(
         warnings.append(target_warning("tool_choice", target, detail))
         return {"toolConfig": {"tools": [*encode_functions(functions, _encode_function)]}}
     choice = _encode_choice(tools, reasoning, target, warnings)
+    if parallel is False:
+        warnings.append(target_warning("parallel_tool_calls", target, "cannot be limited to one call at a time."))
     listed = tools.allowed_functions() if tools.forced_name is None else functions
     return {"toolConfig": {"tools": [*encode_functions(listed, _encode_function)], **choice}}
 
