@@ -12,8 +12,8 @@ from sigwire.core.lazy import version
 __all__ = ["VERBS", "command_of", "parse", "parser"]
 
 VERBS = (
-    "eval", "view", "export", "preview", "check", "optimize", "models", "doctor", "coordinator", "batch", "fake_provider",
-    "completion",
+    "eval", "view", "export", "preview", "check", "optimize", "models", "verify", "doctor", "coordinator", "batch",
+    "fake_provider", "completion",
 )  # fmt: skip
 """The files of the verbs, in the order of ``--help``."""
 _FOLDERS = {"coordinator": "scale.", "batch": "scale."}

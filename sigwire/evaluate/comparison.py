@@ -16,7 +16,6 @@ from typing import Literal, Never, Protocol, TypeAlias
 from sigwire.core.example import Example
 from sigwire.core.narrow import is_mapping
 from sigwire.errors import ConfigurationError
-from sigwire.show.markdown import card_markdown
 from sigwire.evaluate.figures.run_card import fields_text
 from sigwire.evaluate.figures.scored_run import ScoredRun
 from sigwire.evaluate.figures.stored_run import load_run
@@ -34,6 +33,7 @@ from sigwire.evaluate.statistics import (
 )
 from sigwire.show.card import Card, HasCard
 from sigwire.show.cleaning import inline, number
+from sigwire.show.markdown import card_markdown
 
 __all__ = ["Comparison", "ProgramDifference", "compare"]
 

@@ -22,7 +22,6 @@ from sigwire.errors import ConfigurationError
 from sigwire.evaluate.cell import Cell, score_steps
 from sigwire.evaluate.comparison import Comparison, compare
 from sigwire.evaluate.figures import exports
-from sigwire.show.markdown import card_markdown
 from sigwire.evaluate.figures.run_card import run_card
 from sigwire.evaluate.figures.scored_run import ScoredRun, is_wrong
 from sigwire.evaluate.figures.tool_counts import ToolCounts
@@ -34,6 +33,7 @@ from sigwire.evaluate.statistics import TOO_FEW, Interval
 from sigwire.settings import current
 from sigwire.show.card import Card, HasCard
 from sigwire.show.cleaning import inline, number
+from sigwire.show.markdown import card_markdown
 
 __all__ = ["EvaluationResult", "ResultScore"]
 

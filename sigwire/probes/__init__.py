@@ -1,7 +1,7 @@
 """Probes: what a model does, compared with what the provider table promises, in at most 40 requests.
 
-table      the probes as rows: request, what its answer must show, the capabilities that promise it
-questions  messages, tools, schemas and media of the probes     promises   does the table promise a feature; how to ask all the same
-running    the steps: ask, judge, ask again                     report     ProbeRow, Verification
+table      the probes as rows: a request, what its answer must show, the capabilities that promise it
+questions  messages, tools, schemas, media     promises   whether the table promises a feature, and how to ask all the same
+running    the steps: ask, judge, ask again    report     ProbeRow, Verification
 verify     verify, averify, and the plan before them
 """

@@ -1,7 +1,8 @@
 """What the provider table promises of a probe, and the request that asks for it all the same if the table denies it.
 
-The encoder knows: it refuses or approximates what capabilities, facts and profile deny. So a preview of the request is asked, and
-no rule of the table is read twice. A denied request is made again with the capabilities set, and last by ``extra_body``.
+The encoder knows: it refuses or approximates what capabilities, facts and profile deny. So a preview of the request
+decides, and no rule of the table is read twice. A denied request is made again with the capabilities set, and last by
+``extra_body``.
 """
 
 from __future__ import annotations

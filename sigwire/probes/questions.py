@@ -1,7 +1,7 @@
 """The content of the probes: tools, schemas, media, prompts. Pure.
 
-An answer must decide: no prompt with a schema mentions JSON, and no prompt with a forced tool asks for that tool, so a model that
-is not forced does something else.
+An answer must decide: no prompt with a schema mentions JSON, and no prompt with a forced tool asks for that tool, so a
+model that is not forced does something else.
 """
 
 from __future__ import annotations
@@ -52,8 +52,14 @@ hello = Message.user("Greet me in a short sentence.")
 weather = Message.user("What is the weather in Oslo? Call the tool for it.")
 TWO_PLACES = Message.user("What is the weather in Oslo and in Lima? Call the tool for both cities now, in one turn.")
 _CALL = ToolCall("call_sigwire1", WEATHER, {"city": "Oslo"})
-RESULT = (weather, Message.assistant(tool_calls=(_CALL,)), Message.tool(ToolResult(_CALL.id, WEATHER, "rain, 7 degrees")))
-LONG = Message.system("The rules of the shop. " + " ".join(f"Rule {n}: article {n} costs {n} crowns." for n in range(220)))
+RESULT = (
+    weather,
+    Message.assistant(tool_calls=(_CALL,)),
+    Message.tool(ToolResult(_CALL.id, WEATHER, "rain, 7 degrees")),
+)
+LONG = Message.system(
+    "The rules of the shop. " + " ".join(f"Rule {n}: article {n} costs {n} crowns." for n in range(220))
+)
 
 
 # --- media: made, so that no file is needed
@@ -104,5 +110,8 @@ def document() -> FilePart:
         places.append(len(body))
         body += b"%d 0 obj%s endobj\n" % (number, content)
     table = b"".join(b"%010d 00000 n \n" % place for place in places)
-    end = b"xref\n0 6\n0000000000 65535 f \n%strailer<</Size 6/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % (table, len(body))
+    end = b"xref\n0 6\n0000000000 65535 f \n%strailer<</Size 6/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF" % (
+        table,
+        len(body),
+    )
     return FilePart(b64encode(body + end).decode(), filename="place.pdf", media_type="application/pdf")

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from sigwire.core.json import JsonObject, Value
+from sigwire.core.json import JsonObject, Value, dumps, loads
 from sigwire.core.lazy import version
 from sigwire.lm.policy.money.sums import Amounts
 from sigwire.show.card import Card, HasCard
 from sigwire.show.lines import CardTag
 
-__all__ = ["ProbeRow", "Verdict", "Verification", "VerificationInterrupted"]
+__all__ = ["ProbeRow", "Verdict", "Verification", "VerificationInterrupted", "without_accounts"]
 
 Verdict: TypeAlias = Literal["agrees", "worse", "better", "behaviour", "unclear", "not sent"]
 
@@ -21,8 +22,8 @@ Verdict: TypeAlias = Literal["agrees", "worse", "better", "behaviour", "unclear"
 class ProbeRow(Value):
     """One probe of a verification.
 
-    ``table``: what the provider table promises, "yes" or "no"; "" for behaviour, of which it promises nothing. ``seen``: what the
-    model did. ``why``: what decided the verdict, if the answer alone did not. ``evidence``: a line for each answer.
+    ``table``: what the provider table promises, "yes" or "no"; "" for behaviour, of which it promises nothing. ``seen``:
+    what the model did. ``why``: what decided the verdict, if the answer alone did not. ``evidence``: a line an answer.
     """
 
     probe: str
@@ -40,8 +41,8 @@ class Verification(HasCard):
 
     Verdicts: "agrees"; "worse", the table promises what the model did not do; "better", the model does what the table denies;
     "behaviour", a choice of the model, counted; "unclear", no answer decided; "not sent". ``requests``: how many were sent.
-    ``spent``: calls, tokens and dollars. ``stopped``: why probes were not sent, "" if none was left out. ``host``: of the provider,
-    without a path. ``table``: a digest of the rows of the table that were compared. ``day``: of the answers, in UTC.
+    ``spent``: calls, tokens and dollars. ``stopped``: why probes were not sent, "" if none was left out. ``host``: that of
+    the provider, without a path. ``table``: a digest of what the table has about the model. ``day``: of the answers, in UTC.
     """
 
     model: str
@@ -69,8 +70,8 @@ class Verification(HasCard):
         return self.is_complete and not self.disagreements
 
     def to_json(self) -> JsonObject:
-        """Return the report as JSON, format 1. It has no key, no header and no path of the host."""
-        return {
+        """Return the report as JSON, format 1. It has no key, no header, no account and no path of the host."""
+        report: JsonObject = {
             "verification": 1,
             "sigwire": version(),
             "model": self.model,
@@ -82,6 +83,7 @@ class Verification(HasCard):
             "stopped": self.stopped,
             "rows": [row.to_json() for row in self.rows],
         }
+        return without_accounts(report)
 
     def to_markdown(self) -> str:
         """Return the report as a table of Markdown."""
@@ -97,12 +99,26 @@ class Verification(HasCard):
         return ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
 
     def _card(self) -> Card:
-        head = ("probe", "feature", "table", "seen", "verdict", "why")
-        rows = [(row.probe, row.feature, row.table, row.seen, row.verdict, row.why) for row in self.rows]
+        head = ("probe", "table", "seen", "verdict")
+        rows = [(row.probe, row.table, row.seen, row.verdict) for row in self.rows]
         facts = [("host", [self.host]), ("spent", [f"{self.requests} requests, {self.spent}"]), ("day", [self.day])]
+        facts += [(row.probe, [f"{row.feature}: {row.why}"]) for row in self.rows if row.why not in ("", self.stopped)]
         facts += [("stopped", [self.stopped])] if self.stopped else []
         tags: Sequence[CardTag] = [CardTag(self._summary(), "right" if self.agrees else "wrong")]
         return Card("Verification", self.model, facts, [head, *rows], tags=tags)
+
+
+_ACCOUNT = re.compile(r"\b(?:org|proj|acct|user)[-_][A-Za-z0-9]{8,}|(?<=projects/)[\w-]+|(?<=:)\d{12}(?=:)")
+
+
+def without_accounts(data: JsonObject) -> JsonObject:
+    """Return JSON without ids of accounts: of organizations, projects and users.
+
+    >>> without_accounts({"message": "Limit reached in organization org-A1b2C3d4E5"})
+    {'message': 'Limit reached in organization ***'}
+    """
+    found: JsonObject = loads(_ACCOUNT.sub("***", dumps(data)))
+    return found
 
 
 _ORDER: Sequence[Verdict] = ("worse", "better", "agrees", "behaviour", "unclear", "not sent")

@@ -1,7 +1,7 @@
 """The steps of a verification: each probe once (behaviour several times), then those that disagree with the table again.
 
-Questions are effects (``Ask``), so cassettes, budgets and journals see them. A request that fails on its way decides nothing; two
-failures in a row end the verification, as does a spent limit. Knows no wire.
+Questions are effects (``Ask``), so cassettes, budgets and journals see them. A request that fails on its way decides
+nothing; two failures in a row, or a refused key, end the verification, as does a spent limit. Knows no wire.
 """
 
 from __future__ import annotations
@@ -17,17 +17,27 @@ from sigwire.core.response import Response
 from sigwire.effects.emitting import Returned, astream, stream
 from sigwire.effects.performing import performed
 from sigwire.effects.steps import FunctionEffect, Steps
-from sigwire.errors import BudgetSpent, LMError, LMInvalidRequestError, LMUnexpectedError
+from sigwire.errors import (
+    BudgetSpent,
+    LMAuthenticationError,
+    LMBillingError,
+    LMError,
+    LMInvalidRequestError,
+    LMServerError,
+    LMUnexpectedError,
+)
 from sigwire.lm.client import LM
 from sigwire.modules.ask import Ask
 from sigwire.probes.promises import Planned
 from sigwire.probes.report import ProbeRow, Verdict
-from sigwire.probes.table import Finding, Probe, whole_stream
+from sigwire.probes.table import NOT_REFUSED, Finding, Probe, whole_stream
 
 __all__ = ["ProbeRun"]
 
 _Streamed: TypeAlias = tuple[Response, Sequence[StreamEvent]]
 _MOST_FAILURES = 2  # in a row
+_DECISIVE = (LMInvalidRequestError, LMUnexpectedError)
+"""The errors that show how a model takes a request; the others are of the key, the account or the network."""
 
 
 class _Seen(NamedTuple):
@@ -45,7 +55,7 @@ class ProbeRun:
     def __init__(self, plan: Sequence[Planned], requests: int, repeat: int) -> None:
         self.plan, self._requests, self._repeat = plan, requests, repeat
         self.sent, self.stopped = 0, ""
-        self._failures = 0
+        self._failures, self._failure = 0, ""
         self._seen: dict[str, list[_Seen]] = {each.name: [] for each in plan}
 
     def steps(self) -> Steps[None]:
@@ -69,7 +79,7 @@ class ProbeRun:
         against = self._against(planned)
         decided = [each for each in self._seen[planned.name] if each.finding.holds is not None]
         most = max(against, len(decided) - against)
-        return 0 < against and len(self._seen[planned.name]) < self._repeat and most <= self._repeat // 2
+        return against > 0 and len(self._seen[planned.name]) < self._repeat and most <= self._repeat // 2
 
     def _against(self, planned: Planned) -> int:
         if planned.probe.is_behaviour:
@@ -95,25 +105,27 @@ class ProbeRun:
         if self.sent >= self._requests:
             raise _LimitReached(f"the limit of {self._requests} requests is reached")
         if self._failures >= _MOST_FAILURES:
-            raise _LimitReached(f"{_MOST_FAILURES} requests in a row had no answer")
+            raise _LimitReached(f"no answer: {self._failure}")
         self.sent += 1
         ask = Ask(lm, request)
         try:
             if not streamed:
-                return (yield performed(ask)), ()
-            return (yield FunctionEffect(partial(_collect, ask), partial(_acollect, ask)))
+                return (yield from _asked(ask)), ()
+            read: _Streamed = yield FunctionEffect(partial(_collect, ask), partial(_acollect, ask))
         except BudgetSpent:
             self.sent -= 1
             raise
+        return read
 
     def _finding_of_error(self, probe: Probe, error: LMError) -> Finding:
         """Return what an error shows: of a probe for errors its class, of another one a refusal, or nothing."""
         name = type(error).__name__
-        if isinstance(error, LMInvalidRequestError | LMUnexpectedError) or (probe.error and error.status):
-            self._failures = 0
-        else:
-            self._failures += 1
+        decides = _DECISIVE if probe.error is None else (*_DECISIVE, LMAuthenticationError, LMServerError)
+        if not isinstance(error, decides):
+            is_final = isinstance(error, LMAuthenticationError | LMBillingError)  # of every request
+            self._failures, self._failure = _MOST_FAILURES if is_final else self._failures + 1, str(error)
             return Finding(None, name)
+        self._failures = 0
         if probe.error is not None:
             return Finding(isinstance(error, probe.error), name)
         return Finding(False, f"refused ({name})" if isinstance(error, LMInvalidRequestError) else name)
@@ -130,11 +142,13 @@ class ProbeRun:
         decisive = [each for each in seen if each.finding.holds is not None] or seen
         shown = decisive[-1].finding.seen if decisive else ""
         if verdict == "behaviour":
-            shown = f"{sum(each.finding.holds is True for each in seen)}/{len(decisive)} ({shown})"
+            shown = (
+                f"{sum(each.finding.holds is True for each in seen)}/{len(decisive)} ({shown})"
+                if probe.is_behaviour
+                else shown
+            )
         table = "" if probe.is_behaviour else "yes" if planned.promised else "no"
-        return ProbeRow(
-            planned.name, probe.feature, table, shown, verdict, why, tuple(each.evidence for each in seen)
-        )
+        return ProbeRow(planned.name, probe.feature, table, shown, verdict, why, tuple(each.evidence for each in seen))
 
     def _verdict(self, planned: Planned) -> tuple[Verdict, str]:
         probe, seen = planned.probe, self._seen[planned.name]
@@ -144,9 +158,9 @@ class ProbeRun:
         if not seen:
             return "not sent", self.stopped
         if not decided:
-            # A host that does not check is no wrong class of an error.
-            accepted = probe.error is not None and self._failures == 0 and "Error" not in seen[-1].finding.seen
-            return ("behaviour", "the host does not refuse it") if accepted else ("unclear", seen[-1].finding.seen)
+            if seen[-1].finding is NOT_REFUSED:
+                return "behaviour", "the host does not check it"
+            return "unclear", seen[-1].finding.seen
         if probe.is_behaviour:
             return "behaviour", ""
         against = self._against(planned)
@@ -156,7 +170,7 @@ class ProbeRun:
         if against > self._repeat // 2:
             return ("worse" if planned.promised else "better"), count
         settled = len(decided) - against > self._repeat // 2
-        return ("agrees" if settled else "unclear"), count
+        return ("agrees", count) if settled else ("unclear", "; ".join(filter(None, (count, self.stopped))))
 
 
 def _finding(name: str, probe: Probe, response: Response, events: Sequence[StreamEvent]) -> Finding:
@@ -180,7 +194,8 @@ def _evidence(response: Response) -> str:
 
 
 def _asked(ask: Ask) -> Steps[Response]:
-    return (yield performed(ask))
+    response: Response = yield performed(ask)
+    return response
 
 
 def _collect(ask: Ask) -> _Streamed:

@@ -1,7 +1,7 @@
 """The probes as a table. Each row has its request, and a function that reads from an answer whether the feature is there.
 
-A ``Finding`` is (holds, seen): ``None`` decides nothing. The names in ``needs`` are capabilities that the table must have to
-promise the feature; ``lacks`` is one that takes the promise back. A row with ``only`` is asked if the model has that capability.
+A ``Finding`` is (holds, seen): ``None`` decides nothing. The names in ``needs`` are capabilities that promise the feature;
+``lacks`` is one that takes the promise back. A row with ``only`` is asked if the model has that capability.
 """
 
 from __future__ import annotations
@@ -22,11 +22,12 @@ from sigwire.core.tools.calls import ToolResult
 from sigwire.core.tools.choice import ToolChoice
 from sigwire.errors import LMAuthenticationError, LMError, LMInvalidRequestError, LMUnsupportedModelError
 from sigwire.lm.client import LM
+from sigwire.lm.codecs.shared.choices import is_synthetic_id
 from sigwire.lm.policy.money.prices import Price
 from sigwire.probes import questions as ask
 from sigwire.signatures.signature import make_signature
 
-__all__ = ["PROBES", "Finding", "Probe", "text_request"]
+__all__ = ["NOT_REFUSED", "PROBES", "Finding", "Probe", "text_request", "whole_stream"]
 
 
 class Finding(NamedTuple):
@@ -43,9 +44,10 @@ Judge: TypeAlias = Callable[[Response], Finding]
 class Probe:
     """One question to a model. ``feature``: what it decides, for people.
 
-    ``instead``: the request of models to which the encoder cannot send the other. ``then`` returns the request after the answer, which is judged in its place. ``streamed``: the answer is read as a stream and
-    must be whole. ``error``: the class of the error that the request must have. ``change`` returns the model to ask: with a wrong
-    key, of a wrong name. ``is_behaviour``: the model may choose; its answers are counted, not compared.
+    ``instead``: the request of models to which the encoder cannot send the other. ``then`` returns the request after the
+    answer, which is judged in its place. ``streamed``: the answer is read as a stream and must be whole. ``error``: the
+    class of the error that the request must have. ``change`` returns the model to ask: with a wrong key, of a wrong name.
+    ``is_behaviour``: the model may choose; its answers are counted, not compared.
     """
 
     feature: str
@@ -93,14 +95,12 @@ def _usage(response: Response) -> Finding:
 
 
 def _called(response: Response) -> list[str]:
-    """Return the names of the calls; that of a call with invalid arguments, or without an own id, has a mark."""
+    """Return the names of the calls; that of a call with invalid arguments has a mark."""
     calls = _choice(response).tool_calls
     problems = {tool.name: validator(tool.parameters) for tool in ask.HELD}
-    ids = [call.id for call in calls]
     return [
         call.name
         + ("" if call.name in problems and not problems[call.name](call.arguments) else " with invalid arguments")
-        + ("" if ids.count(call.id) == 1 else " with a repeated id")
         for call in calls
     ]
 
@@ -170,18 +170,25 @@ def _truncated(response: Response) -> Finding:
     return Finding(reason == "length", f"finish reason {reason}")
 
 
+NOT_REFUSED = Finding(None, "not refused")
+"""The host does not check: there is no error whose class could be wrong."""
+
+
 def _not_refused(response: Response) -> Finding:
-    return Finding(None, "not refused")
+    return NOT_REFUSED
 
 
 def whole_stream(response: Response, events: Sequence[StreamEvent]) -> str:
     """Return what a stream lacks, "" if it is whole: its end, its usage, deltas of its text, ids and ends of its calls."""
-    ended = [event.call.id for event in events if isinstance(event, ToolCallEnd)]
     choice = _choice(response)
+    ids = [event.call.id for event in events if isinstance(event, ToolCallEnd)]
+    made = [is_synthetic_id(each) for each in ids]
     if not any(isinstance(event, ResponseEnd) for event in events):
         return "no end"
-    if len(set(ended)) < len(ended) or ended != [call.id for call in choice.tool_calls]:
-        return "calls without an end or an id of their own"
+    if ids != [call.id for call in choice.tool_calls]:
+        return "calls without an end"
+    if any(made) and not all(made):  # sigwire replaces an id that is repeated, or missing
+        return "calls with repeated ids"
     if choice.text and "".join(event.text for event in events if isinstance(event, TextDelta)) != choice.text:
         return "deltas that are not the text"
     return ""
@@ -398,7 +405,10 @@ PROBES: Mapping[str, Probe] = {
         feature="the error of a wrong key", judge=_not_refused, error=LMAuthenticationError, change=_wrong_key
     ),
     "text_tools": Probe(
-        feature="calls written as text", judge=_text_calls, request=_TEXT_TOOLS.format({"question": ask.weather.text, "tools": list(ask.HELD)}), is_behaviour=True
+        feature="calls written as text",
+        judge=_text_calls,
+        request=_TEXT_TOOLS.format({"question": ask.weather.text, "tools": list(ask.HELD)}),
+        is_behaviour=True,
     ),
 }
 """The probes by name, in the order in which they are asked."""

@@ -6,23 +6,22 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Generator, Iterable, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
 from urllib.parse import urlsplit
 
 from sigwire.cassettes.cassette import Cassette
-from sigwire.core.json import JsonObject, dumps, loads
+from sigwire.core.json import dumps
 from sigwire.effects.steps import arun, run
 from sigwire.errors import ConfigurationError, suggest
 from sigwire.lm.client import LM
 from sigwire.lm.policy.money.budget import Budget
 from sigwire.lm.providers.registry import find_provider
 from sigwire.probes.promises import Planned, plan_probe, quiet_options
-from sigwire.probes.report import Verification, VerificationInterrupted
+from sigwire.probes.report import Verification, VerificationInterrupted, without_accounts
 from sigwire.probes.running import ProbeRun
 from sigwire.probes.table import PROBES
 
@@ -34,7 +33,7 @@ MONEY, TOKENS = 0.25, 50_000
 
 @dataclass(frozen=True)
 class VerificationPlan:
-    """The requests of a verification, before they are sent. ``ceiling``: their price in dollars at most, ``None`` if unknown."""
+    """The requests of a verification before they are sent. ``ceiling``: their price in dollars at most; ``None``: unknown."""
 
     model: str
     host: str
@@ -48,8 +47,8 @@ class VerificationPlan:
         price = most if self.ceiling is None else f"${self.ceiling:.4f} at most"
         place = self.host or "this process"
         return (
-            f"{self.model} at {place}: {len(self.probes)} probes, {self.requests} requests; disagreements are asked again, up to "
-            f"{self.limit} requests; {price}"
+            f"{self.model} at {place}: {len(self.probes)} probes, {self.requests} requests, and {self.limit} at most if some "
+            f"disagree with the table; {price}"
         )
 
 
@@ -64,13 +63,13 @@ def verify(
 ) -> Verification:
     """Compare what a model does with what the provider table promises. Costs money: a few cents with most models.
 
-    ``probes``: names of ``sigwire.probes.table.PROBES``; default: all that the model can be asked. ``requests``: sent at most.
-    ``budget``: default 0.25 dollars, or 50,000 tokens if no price of the model is known. ``repeat``: answers that count the
-    behaviour of a model, and that decide a disagreement by majority. ``cassette``: a path to record, or a ``Cassette``. Its lines
-    have no key, no header and no account. The cache, retries and fallbacks of the model are off.
+    ``probes``: names of ``sigwire.probes.table.PROBES``; default: all that the model can be asked. ``requests``: sent at
+    most. ``budget``: default 0.25 dollars, or 50,000 tokens if no price of the model is known. ``repeat``: answers that count
+    the behaviour of a model, and that decide a disagreement by majority. ``cassette``: a path to record, or a ``Cassette``; a
+    recording has no key, no header and no account. The cache, retries and fallbacks of the model are off.
 
-    Raises ``ConfigurationError`` for another object than ``LM`` and for unknown probes, ``VerificationInterrupted`` for Ctrl-C. A
-    spent limit and a dead provider are no errors: the rest is "not sent".
+    Raises ``ConfigurationError`` for another object than ``LM`` and for unknown probes, ``VerificationInterrupted`` for
+    Ctrl-C. A spent limit and a dead provider are no errors: the rest is "not sent".
 
     >>> from sigwire.lm.client import LM
     >>> found = verify(LM("offline/lexical"), probes=["text", "forced"])
@@ -128,7 +127,9 @@ def plan_verification(
     plain = lm.copy(cache=False, num_retries=0, fallbacks=(), max_tokens=None)
     options = quiet_options(plain)
     planned = [plan_probe(name, plain, options) for name in dict.fromkeys(names)]
-    times = [0 if each.why_not else repeat if each.probe.is_behaviour and not each.probe.then else 1 for each in planned]
+    times = [
+        0 if each.why_not else repeat if each.probe.is_behaviour and not each.probe.then else 1 for each in planned
+    ]
     prices = [each.ceiling for each in planned if not each.why_not]
     ceiling = None if None in prices else sum(
         (each.ceiling or 0.0) * count for each, count in zip(planned, times, strict=True)
@@ -141,9 +142,7 @@ def plan_verification(
 class _Job:
     """The plan, the run and the budget of one verification."""
 
-    def __init__(
-        self, lm: LM, probes: Iterable[str] | None, requests: int, budget: Budget | None, repeat: int
-    ) -> None:
+    def __init__(self, lm: LM, probes: Iterable[str] | None, requests: int, budget: Budget | None, repeat: int) -> None:
         self._lm = lm
         self.plan = plan_verification(lm, probes=probes, requests=requests, repeat=repeat)
         self.run = ProbeRun(self.plan.probes, requests, repeat)
@@ -153,11 +152,13 @@ class _Job:
 
     @contextmanager
     def block(self, cassette: Cassette | str | os.PathLike[str] | None) -> Generator[None]:
-        """The block in which the steps run. A recording ends complete also if a limit or an interrupt ends the steps."""
-        recorded = Cassette(cassette, "record", redact=without_accounts) if isinstance(cassette, str | os.PathLike) else cassette
+        """The block in which the steps run. An interrupt leaves what was recorded in the ``.part`` file of the cassette."""
+        recorded: AbstractContextManager[object] = nullcontext() if cassette is None else (
+            cassette if isinstance(cassette, Cassette) else Cassette(cassette, "record", redact=without_accounts)
+        )  # fmt: skip
         with self._limit, self._counted:
             try:
-                with recorded or nullcontext():
+                with recorded:
                     yield
             except KeyboardInterrupt:
                 self.run.stopped = "interrupted"
@@ -179,19 +180,8 @@ class _Job:
 def _digest(lm: LM) -> str:
     """Return a digest of what the provider table has about a model: capabilities, facts and wires."""
     row, name = find_provider(lm.model)
-    wires = {each: [str(wire.codec), str(wire.profile)] for each, wire in row.wires.items() if isinstance(wire.codec, str)}
+    wires = {
+        each: [str(wire.codec), str(wire.profile)] for each, wire in row.wires.items() if isinstance(wire.codec, str)
+    }
     facts = repr(row.facts_of(name))
     return sha256(dumps([row.prefix, name, lm.capabilities.to_json(), facts, wires]).encode()).hexdigest()[:16]
-
-
-_ACCOUNT = re.compile(r"\b(?:org|proj|acct|user)[-_][A-Za-z0-9]{8,}|(?<=projects/)[\w-]+|(?<=:)\d{12}(?=:)")
-
-
-def without_accounts(line: JsonObject) -> JsonObject:
-    """Return a line of a cassette without ids of accounts: of organizations, projects and users.
-
-    >>> without_accounts({"message": "Limit reached in organization org-A1b2C3d4E5"})
-    {'message': 'Limit reached in organization ***'}
-    """
-    found: JsonObject = loads(_ACCOUNT.sub("***", dumps(line)))
-    return found
