@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import inspect
+import json
 import re
 import sys
 import tomllib
@@ -41,6 +42,8 @@ __all__ = ["PAGES", "TABLES", "main", "stale", "written"]
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # of a script, only its own folder is on the path
+SEEN = ROOT / "docs" / "verified"
+"""The reports of ``sigwire verify`` that users sent."""
 INTERFACE = ROOT / "tests" / "release" / "api.txt"
 OLDEST = (3, 11)
 """The Python of ``INTERFACE``: later versions write some parameters differently."""
@@ -180,10 +183,21 @@ def addresses() -> str:
             codes(row.base_variables),
             keys_of(row),
             ", ".join(f"{name} (`{wire.codec}`)" for name, wire in row.wires.items()),
+            last_seen(row),
         ]
         for row in over_http()
     )
-    return table(("prefix", "address", "another one", "key", "wires"), rows)
+    return table(("prefix", "address", "another one", "key", "wires", "last seen"), rows)
+
+
+def last_seen(row: Provider, reports: Path = SEEN) -> str:
+    """Return day and model of the latest report of a verification for a row, "never" without one.
+
+    A row was never seen by a test: no test calls a provider.
+    """
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(reports.glob("*.json"))]
+    days = [(each["day"], each["model"]) for each in found if each["model"].partition("/")[0] == row.prefix]
+    return "{} (`{}`)".format(*max(days)) if days else "never"
 
 
 def abilities() -> str:
@@ -230,6 +244,7 @@ ROOMS: Mapping[str, str] = {
     "effects": "settings",
     "durable": "journal",
     "cassettes": "journal",
+    "probes": "lm",
     "mcp": "core",
     "media": "signatures",
     "jobs": "evaluate",

@@ -155,6 +155,8 @@ from sigwire.lm.preview.model_call import ModelCall
 from sigwire.lm.preview.preview import Preview
 from sigwire.modules.preview.history import history, inspect_history
 from sigwire.modules.preview.whole_program import check, preview_all
+from sigwire.probes.report import Verification, VerificationInterrupted
+from sigwire.probes.verify import averify, verify
 
 # Data and retrieval
 from sigwire.core.cards.examples import Examples
@@ -399,6 +401,8 @@ __all__ = [
     "UnsupportedMedia",
     "Usage",
     "UsageUpdate",
+    "Verification",
+    "VerificationInterrupted",
     "WebSearch",
     "Where",
     "XMLAdapter",
@@ -407,6 +411,7 @@ __all__ = [
     "amap_rows",
     "answer_exact_match",
     "answer_passage_match",
+    "averify",
     "bfcl_match",
     "cache",
     "check",
@@ -450,5 +455,6 @@ __all__ = [
     "to_provider",
     "tool_call_match",
     "track_usage",
+    "verify",
     "within",
 ]

@@ -149,6 +149,8 @@ from sigwire.lm.preview.model_call import ModelCall
 from sigwire.lm.preview.preview import Preview
 from sigwire.modules.preview.history import history
 from sigwire.modules.preview.whole_program import check, preview_all
+from sigwire.probes.report import Verification, VerificationInterrupted
+from sigwire.probes.verify import averify, verify
 
 # Data and retrieval
 from sigwire.core.cards.examples import Examples
@@ -487,6 +489,8 @@ __all__ = [
     "UnsupportedMedia",
     "Usage",
     "UsageUpdate",
+    "Verification",
+    "VerificationInterrupted",
     "WebSearch",
     "Where",
     "XMLAdapter",
@@ -498,6 +502,7 @@ __all__ = [
     "answer_passage_match",
     "apply_sync_streaming",
     "asyncify",
+    "averify",
     "bfcl_match",
     "bootstrap_trace_data",
     "cache",
@@ -564,6 +569,7 @@ __all__ = [
     "tool_call_match",
     "track_usage",
     "utils",
+    "verify",
     "with_callbacks",
     "within",
 ]

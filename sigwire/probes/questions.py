@@ -17,8 +17,8 @@ from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.core.tools.tool import Tool
 
 __all__ = [
-    "CLOCK", "ENUM", "HELD", "LONG", "NESTED", "RESULT", "SCHEMA", "TOOLS", "TWO_PLACES", "WEATHER", "digit", "document", "hello",
-    "silence", "weather",
+    "CLOCK", "ENUM", "HELD", "LONG", "NESTED", "RESULT", "SCHEMA", "TOOLS", "TWO_PLACES", "WEATHER", "digit", "document",
+    "hello", "silence", "weather",
 ]  # fmt: skip
 
 
