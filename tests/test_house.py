@@ -129,7 +129,7 @@ NO_OPTIONS = {
         "EvaluationProgress EvaluationResult ExampleDone FetchedFile FieldDelta FieldEnd FieldPartial Finished LMWarning "
         "LanguageModel LimitState Loss MapResult Message ModelCall OptimizationReport PendingCall PortableHistory Preview "
         "ProgramDifference ReActStep Reasoned Reasoning ReasoningDelta Repair Request Response Score TextDelta ToolCall "
-        "ToolCallDelta ToolCallEnd ToolCallStart ToolCalls ToolDone ToolResult Usage UsageUpdate Where"
+        "ToolCallDelta ToolCallEnd ToolCallStart ToolCalls ToolDone ToolResult Usage UsageUpdate Verification Where"
     ),
 }
 NEEDED: dict[str, tuple[object, ...]] = {

@@ -1,4 +1,4 @@
-"""What the provider table promises of a probe, and the request that asks for it all the same if the table denies it.
+"""The promise of the provider table about a probe, and the request that asks for it all the same if the table denies it.
 
 The encoder knows: it refuses or approximates what capabilities, facts and profile deny. So a preview of the request
 decides, and no rule of the table is read twice. A denied request is made again with the capabilities set, and last by
@@ -58,6 +58,10 @@ class Planned:
     why_not: str = ""
     ceiling: float | None = None
 
+    def times(self, repeat: int) -> int:
+        """Return how often it is asked without a disagreement; a behaviour is counted."""
+        return 0 if self.why_not else repeat if self.probe.is_behaviour and self.probe.then is None else 1
+
 
 def quiet_options(lm: LM) -> JsonObject:
     """Return the options of most probes: a small limit, and no thinking, which would use the limit up."""
@@ -73,7 +77,8 @@ def plan_probe(name: str, lm: LM, options: JsonObject) -> Planned:
     request = probe.request.with_options({**options, **probe.request.options})
     asked = lm if probe.change is None else probe.change(lm)
     able = lm.capabilities
-    missing = [each for each in probe.needs if not getattr(able, each)]
+    needs = probe.needs.split()
+    missing = [each for each in needs if not getattr(able, each)]
     preview = asked.preview(request)
     if (denial := _denial(name, preview)) and probe.instead is not None:
         request = probe.instead.with_options(request.options)
@@ -81,7 +86,7 @@ def plan_probe(name: str, lm: LM, options: JsonObject) -> Planned:
         denial = _denial(name, preview)
     promised = not missing and not denial and not (probe.lacks and getattr(able, probe.lacks))
     if denial or missing:
-        asked = lm.copy(capabilities=replace(able, **dict.fromkeys(probe.needs, True)))
+        asked = lm.copy(capabilities=replace(able, **dict.fromkeys(needs, True)))
         preview = asked.preview(request)
         if denial := _denial(name, preview):
             url = str((preview.wire or {}).get("url", ""))

@@ -7,7 +7,6 @@ model that is not forced does something else.
 from __future__ import annotations
 
 import struct
-import zlib
 from base64 import b64encode
 from functools import cache
 
@@ -17,7 +16,7 @@ from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.core.tools.tool import Tool
 
 __all__ = [
-    "CLOCK", "ENUM", "HELD", "LONG", "NESTED", "RESULT", "SCHEMA", "TOOLS", "TWO_PLACES", "WEATHER", "digit", "document",
+    "CLOCK", "DIGIT", "ENUM", "HELD", "LONG", "NESTED", "RESULT", "SCHEMA", "TOOLS", "TWO_PLACES", "WEATHER", "document",
     "hello", "silence", "weather",
 ]  # fmt: skip
 
@@ -62,28 +61,14 @@ LONG = Message.system(
 )
 
 
-# --- media: made, so that no file is needed
+# --- media
 
-_SEVEN = ("11111", "00001", "00010", "00100", "01000", "01000", "01000")
-
-
-@cache
-def digit() -> ImagePart:
-    """Return a PNG of 112 by 112 pixels with the digit 7.
-
-    >>> digit().media_type
-    'image/png'
-    """
-    rows = ["0" * 7, *(f"0{row}0" for row in _SEVEN), "0" * 7]
-    lines = [b"\0" + b"".join(b"\0" * 16 if dot == "1" else b"\xff" * 16 for dot in row) for row in rows]
-    pixels = b"".join(line * 16 for line in lines)
-    head = struct.pack(">2I5B", 7 * 16, len(rows) * 16, 8, 0, 0, 0, 0)
-    chunks = b"".join(map(_chunk, (b"IHDR", b"IDAT", b"IEND"), (head, zlib.compress(pixels), b"")))
-    return ImagePart(data=b64encode(b"\x89PNG\r\n\x1a\n" + chunks).decode(), media_type="image/png")
-
-
-def _chunk(kind: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+_PNG = (
+    "iVBORw0KGgoAAAANSUhEUgAAAHAAAACQCAAAAAD1z7AVAAAAZElEQVR4nO3NgQkAIAgAMP9/uk6IMCJte2AxLguhUCgUCguEcZhQKBQKhRXDLKFQKBQKfwxX"
+    "gVAoFAqFHcPdQCgUCoXCDmE2EAqFQqFQKBQKhUKhUCgUCoXCLuFpQqFQKBQ+GE7nJc7+k3cD+gAAAABJRU5ErkJggg=="
+)
+DIGIT = ImagePart(data=_PNG, media_type="image/png")
+"""A black 7 on white, 112 by 144 pixels."""
 
 
 @cache

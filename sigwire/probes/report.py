@@ -37,7 +37,7 @@ class ProbeRow(Value):
 
 @dataclass(frozen=True, repr=False)
 class Verification(HasCard):
-    """What a model did, compared with what the provider table promises.
+    """The answers of a model to the probes, compared with what the provider table promises.
 
     Verdicts: "agrees"; "worse", the table promises what the model did not do; "better", the model does what the table denies;
     "behaviour", a choice of the model, counted; "unclear", no answer decided; "not sent". ``requests``: how many were sent.

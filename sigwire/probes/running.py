@@ -30,7 +30,7 @@ from sigwire.lm.client import LM
 from sigwire.modules.ask import Ask
 from sigwire.probes.promises import Planned
 from sigwire.probes.report import ProbeRow, Verdict
-from sigwire.probes.table import NOT_REFUSED, Finding, Probe, whole_stream
+from sigwire.probes.table import NOT_REFUSED, Probe, Sighting, whole_stream
 
 __all__ = ["ProbeRun"]
 
@@ -41,7 +41,7 @@ _DECISIVE = (LMInvalidRequestError, LMUnexpectedError)
 
 
 class _Seen(NamedTuple):
-    finding: Finding
+    sighting: Sighting
     evidence: str
 
 
@@ -62,7 +62,7 @@ class ProbeRun:
         """Ask all probes, then again those that disagree, until ``repeat`` answers or a majority of them decide."""
         try:
             for each in self.plan:
-                for _ in range(self._repeat if each.probe.is_behaviour and each.probe.then is None else 1):
+                for _ in range(each.times(self._repeat)):
                     yield from self._ask_probe(each)
             for each in self.plan:
                 while self._is_open(each):
@@ -71,20 +71,19 @@ class ProbeRun:
             self.stopped = str(end)
 
     def _ask_probe(self, planned: Planned) -> Steps[None]:
-        if not planned.why_not:
-            self._seen[planned.name].append((yield from self._observe(planned)))
+        self._seen[planned.name].append((yield from self._observe(planned)))
 
     def _is_open(self, planned: Planned) -> bool:
         """Return True if more answers could decide a disagreement with the table."""
         against = self._against(planned)
-        decided = [each for each in self._seen[planned.name] if each.finding.holds is not None]
+        decided = [each for each in self._seen[planned.name] if each.sighting.holds is not None]
         most = max(against, len(decided) - against)
         return against > 0 and len(self._seen[planned.name]) < self._repeat and most <= self._repeat // 2
 
     def _against(self, planned: Planned) -> int:
         if planned.probe.is_behaviour:
             return 0
-        return sum(each.finding.holds is (not planned.promised) for each in self._seen[planned.name])
+        return sum(each.sighting.holds is (not planned.promised) for each in self._seen[planned.name])
 
     # --- one probe
 
@@ -96,10 +95,10 @@ class ProbeRun:
                 request = probe.then(request, response)
                 response, events = yield from self._send(planned.lm, request, probe.streamed)
         except LMError as error:
-            finding = self._finding_of_error(probe, error)
-            return _Seen(finding, f"{type(error).__name__}, status {error.status}: {error.message}"[:300])
+            sighting = self._sighting_of_error(probe, error)
+            return _Seen(sighting, f"{type(error).__name__}, status {error.status}: {error.message}"[:300])
         self._failures = 0
-        return _Seen(_finding(planned.name, probe, response, events), _evidence(response))
+        return _Seen(_sighting(planned.name, probe, response, events), _evidence(response))
 
     def _send(self, lm: LM, request: Request, streamed: bool) -> Steps[_Streamed]:
         if self.sent >= self._requests:
@@ -117,18 +116,18 @@ class ProbeRun:
             raise
         return read
 
-    def _finding_of_error(self, probe: Probe, error: LMError) -> Finding:
+    def _sighting_of_error(self, probe: Probe, error: LMError) -> Sighting:
         """Return what an error shows: of a probe for errors its class, of another one a refusal, or nothing."""
         name = type(error).__name__
         decides = _DECISIVE if probe.error is None else (*_DECISIVE, LMAuthenticationError, LMServerError)
         if not isinstance(error, decides):
             is_final = isinstance(error, LMAuthenticationError | LMBillingError)  # of every request
             self._failures, self._failure = _MOST_FAILURES if is_final else self._failures + 1, str(error)
-            return Finding(None, name)
+            return Sighting(None, name)
         self._failures = 0
         if probe.error is not None:
-            return Finding(isinstance(error, probe.error), name)
-        return Finding(False, f"refused ({name})" if isinstance(error, LMInvalidRequestError) else name)
+            return Sighting(isinstance(error, probe.error), name)
+        return Sighting(False, f"refused ({name})" if isinstance(error, LMInvalidRequestError) else name)
 
     # --- rows
 
@@ -139,11 +138,11 @@ class ProbeRun:
     def _row(self, planned: Planned) -> ProbeRow:
         probe, seen = planned.probe, self._seen[planned.name]
         verdict, why = self._verdict(planned)
-        decisive = [each for each in seen if each.finding.holds is not None] or seen
-        shown = decisive[-1].finding.seen if decisive else ""
+        decisive = [each for each in seen if each.sighting.holds is not None] or seen
+        shown = decisive[-1].sighting.seen if decisive else ""
         if verdict == "behaviour":
             shown = (
-                f"{sum(each.finding.holds is True for each in seen)}/{len(decisive)} ({shown})"
+                f"{sum(each.sighting.holds is True for each in seen)}/{len(decisive)} ({shown})"
                 if probe.is_behaviour
                 else shown
             )
@@ -152,15 +151,15 @@ class ProbeRun:
 
     def _verdict(self, planned: Planned) -> tuple[Verdict, str]:
         probe, seen = planned.probe, self._seen[planned.name]
-        decided = [each for each in seen if each.finding.holds is not None]
+        decided = [each for each in seen if each.sighting.holds is not None]
         if planned.why_not:
             return "not sent", f"the wire has no place for it: {planned.why_not}"
         if not seen:
             return "not sent", self.stopped
         if not decided:
-            if seen[-1].finding is NOT_REFUSED:
+            if seen[-1].sighting is NOT_REFUSED:
                 return "behaviour", "the host does not check it"
-            return "unclear", seen[-1].finding.seen
+            return "unclear", seen[-1].sighting.seen
         if probe.is_behaviour:
             return "behaviour", ""
         against = self._against(planned)
@@ -173,12 +172,12 @@ class ProbeRun:
         return ("agrees", count) if settled else ("unclear", "; ".join(filter(None, (count, self.stopped))))
 
 
-def _finding(name: str, probe: Probe, response: Response, events: Sequence[StreamEvent]) -> Finding:
+def _sighting(name: str, probe: Probe, response: Response, events: Sequence[StreamEvent]) -> Sighting:
     reasons = [choice.finish_reason for choice in response.choices]
     if "content_filter" in reasons or ("length" in reasons and name != "length"):
-        return Finding(None, f"the answer ended by {reasons[0]}")
+        return Sighting(None, f"the answer ended by {reasons[0]}")
     if probe.streamed and (problem := whole_stream(response, events)):
-        return Finding(False, problem)
+        return Sighting(False, problem)
     return probe.judge(response)
 
 

@@ -1,20 +1,20 @@
 """The probes as a table. Each row has its request, and a function that reads from an answer whether the feature is there.
 
-A ``Finding`` is (holds, seen): ``None`` decides nothing. The names in ``needs`` are capabilities that promise the feature;
+A ``Sighting`` is (holds, seen): ``None`` decides nothing. The names in ``needs`` are capabilities that promise the feature;
 ``lacks`` is one that takes the promise back. A row with ``only`` is asked if the model has that capability.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from sigwire.adapters.chat import ChatAdapter
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.events import ResponseEnd, StreamEvent, TextDelta, ToolCallEnd
 from sigwire.core.json import JsonObject, loads
-from sigwire.core.messages import Message
+from sigwire.core.messages import MediaPart, Message
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import Choice, Response
 from sigwire.core.schema import validator
@@ -27,22 +27,22 @@ from sigwire.lm.policy.money.prices import Price
 from sigwire.probes import questions as ask
 from sigwire.signatures.signature import make_signature
 
-__all__ = ["NOT_REFUSED", "PROBES", "Finding", "Probe", "text_request", "whole_stream"]
+__all__ = ["NOT_REFUSED", "PROBES", "Probe", "Sighting", "text_request", "whole_stream"]
 
 
-class Finding(NamedTuple):
+class Sighting(NamedTuple):
     """Whether an answer shows the feature, and what was seen, for people."""
 
     holds: bool | None
     seen: str
 
 
-Judge: TypeAlias = Callable[[Response], Finding]
+Judge: TypeAlias = Callable[[Response], Sighting]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Probe:
-    """One question to a model. ``feature``: what it decides, for people.
+    """One question to a model. ``feature``: what it decides, for people. ``needs``: capabilities, space-separated.
 
     ``instead``: the request of models to which the encoder cannot send the other. ``then`` returns the request after the
     answer, which is judged in its place. ``streamed``: the answer is read as a stream and must be whole. ``error``: the
@@ -53,12 +53,13 @@ class Probe:
     feature: str
     judge: Judge
     request: Request = Request((ask.hello,))
+    needs: str = ""
+    _: KW_ONLY
     instead: Request | None = None
     then: Callable[[Request, Response], Request] | None = None
     streamed: bool = False
     error: type[LMError] | None = None
     change: Callable[[LM], LM] | None = None
-    needs: tuple[str, ...] = ()
     lacks: str = ""
     only: str = ""
     is_behaviour: bool = False
@@ -80,18 +81,18 @@ def _choice(response: Response) -> Choice:
     return response.choices[0] if response.choices else Choice()
 
 
-def _text(response: Response) -> Finding:
+def _text(response: Response) -> Sighting:
     has_text = bool(_choice(response).text.strip())
-    return Finding(has_text, "a text" if has_text else "no text")
+    return Sighting(has_text, "a text" if has_text else "no text")
 
 
-def _accepted(response: Response) -> Finding:
-    return Finding(True, "accepted")
+def _accepted(response: Response) -> Sighting:
+    return Sighting(True, "accepted")
 
 
-def _usage(response: Response) -> Finding:
+def _usage(response: Response) -> Sighting:
     known = bool(response.usage.input_tokens and response.usage.output_tokens)
-    return Finding(known, "both counts" if known else "no counts of tokens")
+    return Sighting(known, "both counts" if known else "no counts of tokens")
 
 
 def _called(response: Response) -> list[str]:
@@ -108,9 +109,9 @@ def _called(response: Response) -> list[str]:
 def _calls(holds: Callable[[list[str]], bool]) -> Judge:
     """Judge the names of the calls of an answer."""
 
-    def judge(response: Response) -> Finding:
+    def judge(response: Response) -> Sighting:
         names = _called(response)
-        return Finding(holds(names), ", ".join(names) or "no call")
+        return Sighting(holds(names), ", ".join(names) or "no call")
 
     return judge
 
@@ -127,54 +128,54 @@ def _instance(schema: JsonObject) -> Judge:
     """Judge whether the text is an instance of a schema, and nothing else."""
     problems = validator(schema)
 
-    def judge(response: Response) -> Finding:
+    def judge(response: Response) -> Sighting:
         choice = _choice(response)
         if choice.tool_calls:
-            return Finding(False, "a call")
+            return Sighting(False, "a call")
         try:
             found = problems(loads(choice.text))
         except ValueError:
-            return Finding(False, "a text that is no JSON")
-        return Finding(not found, "an instance" if not found else "JSON of another shape")
+            return Sighting(False, "a text that is no JSON")
+        return Sighting(not found, "an instance" if not found else "JSON of another shape")
 
     return judge
 
 
-def _thinks(response: Response) -> Finding:
+def _thinks(response: Response) -> Sighting:
     shown = bool(_choice(response).reasoning)
-    return Finding(shown, "shown" if shown else "not shown")
+    return Sighting(shown, "shown" if shown else "not shown")
 
 
-def _thinks_not(response: Response) -> Finding:
+def _thinks_not(response: Response) -> Sighting:
     thought = bool(_choice(response).reasoning or response.usage.reasoning_tokens)
-    return Finding(not thought, "thought" if thought else "absent")
+    return Sighting(not thought, "thought" if thought else "absent")
 
 
-def _reads_digit(response: Response) -> Finding:
+def _reads_digit(response: Response) -> Sighting:
     read = "7" in _choice(response).text or "seven" in _choice(response).text.lower()
-    return Finding(True, f"accepted; the digit was {'read' if read else 'not read'}")
+    return Sighting(True, f"accepted; the digit was {'read' if read else 'not read'}")
 
 
-def _text_and_usage(response: Response) -> Finding:
+def _text_and_usage(response: Response) -> Sighting:
     found = _text(response)
     return _usage(response) if found.holds else found
 
 
-def _cached(response: Response) -> Finding:
+def _cached(response: Response) -> Sighting:
     count = response.usage.cached_tokens
-    return Finding(bool(count), "cached tokens reported" if count else "no cached tokens reported")
+    return Sighting(bool(count), "cached tokens reported" if count else "no cached tokens reported")
 
 
-def _truncated(response: Response) -> Finding:
+def _truncated(response: Response) -> Sighting:
     reason = _choice(response).finish_reason
-    return Finding(reason == "length", f"finish reason {reason}")
+    return Sighting(reason == "length", f"finish reason {reason}")
 
 
-NOT_REFUSED = Finding(None, "not refused")
+NOT_REFUSED = Sighting(None, "not refused")
 """The host does not check: there is no error whose class could be wrong."""
 
 
-def _not_refused(response: Response) -> Finding:
+def _not_refused(response: Response) -> Sighting:
     return NOT_REFUSED
 
 
@@ -204,6 +205,10 @@ def text_request(*messages: Message, **rest: Any) -> Request:
 
 def _tools(message: Message, choice: ToolChoice | None = None, parallel: bool | None = None) -> Request:
     return Request((message,), ask.TOOLS, choice, parallel)
+
+
+def _about(question: str, media: MediaPart) -> Request:
+    return text_request(Message.user(question, media))
 
 
 def _schema(schema: JsonObject, **rest: Any) -> Request:
@@ -236,13 +241,13 @@ def _same(request: Request, response: Response) -> Request:
 _TEXT_TOOLS = ChatAdapter().plan(make_signature("question, tools: list[Tool] -> calls: ToolCalls"), Capabilities())
 
 
-def _text_calls(response: Response) -> Finding:
+def _text_calls(response: Response) -> Sighting:
     return _some(_TEXT_TOOLS.normalize(response, ask.HELD))
 
 
 # --- the table
 
-_REQUIRED, _NONE = ToolChoice.REQUIRED, ToolChoice.NONE
+_REQUIRED = ToolChoice.REQUIRED
 _NO_NAME = "sigwire-no-such-model"
 
 
@@ -256,159 +261,59 @@ def _wrong_key(lm: LM) -> LM:
     return lm.copy(api_key="sk-sigwire-verify-no-such-key")
 
 
+_LATIN = text_request(Message.system("Answer in Latin."), ask.hello)
+_TURNS = text_request(ask.hello, Message.assistant("Salve!"), Message.user("And in Greek?"))
+_CACHED = text_request(
+    ask.LONG, Message.user("What does article 7 cost?"), repeated=(1,), options={"prompt_cache": {"ttl": "5m"}}
+)
+# Some wires take no limit below 16.
+_LENGTH = text_request(Message.user("Count from one to one hundred in words."), options={"max_tokens": 16})
+_WRONG_OPTION = text_request(options={"max_tokens": "many"})
+_AS_TEXT = _TEXT_TOOLS.format({"question": ask.weather.text, "tools": list(ask.HELD)})
+_CALLED, _BOTH = "native_tools", "native_tools json_schema tools_with_json_schema"
+_FORCED, _PARALLEL = "native_tools tool_choice", "native_tools parallel_tool_calls"
+
 PROBES: Mapping[str, Probe] = {
-    "text": Probe(feature="text", judge=_text),
-    "usage": Probe(feature="token counts", judge=_usage),
-    "system": Probe(
-        feature="instructions", judge=_accepted, request=text_request(Message.system("Answer in Latin."), ask.hello)
-    ),
-    "history": Probe(
-        feature="earlier turns",
-        judge=_accepted,
-        request=text_request(ask.hello, Message.assistant("Salve!"), Message.user("And in Greek?")),
-    ),
-    "tools": Probe(
-        feature="a call of its own choice",
-        judge=_some,
-        request=_tools(ask.weather),
-        needs=("native_tools",),
-        is_behaviour=True,
-    ),
-    "tool_result": Probe(
-        feature="results of calls",
-        judge=_accepted,
-        request=Request(ask.RESULT, ask.TOOLS),
-        needs=("native_tools",),
-    ),
-    "forced": Probe(
-        feature="a call is forced",
-        judge=_some,
-        request=_tools(ask.hello, _REQUIRED),
-        needs=("native_tools", "tool_choice"),
-    ),
-    "named": Probe(
-        feature="a call of one tool is forced",
-        judge=_named,
-        request=_tools(ask.weather, ToolChoice.named(ask.CLOCK)),
-        needs=("native_tools", "tool_choice"),
-    ),
-    "none": Probe(
-        feature="calls are forbidden", judge=_none, request=_tools(ask.weather, _NONE), needs=("native_tools",)
-    ),
-    "parallel": Probe(
-        feature="several calls in a turn",
-        judge=_two,
-        request=_tools(ask.TWO_PLACES, parallel=True),
-        needs=("native_tools", "parallel_tool_calls"),
-    ),
-    "single": Probe(
-        feature="one call in a turn at most",
-        judge=_at_most_one,
-        request=_tools(ask.TWO_PLACES, parallel=False),
-        needs=("native_tools",),
-    ),
-    "schema": Probe(
-        feature="output by schema", judge=_instance(ask.SCHEMA), request=_schema(ask.SCHEMA), needs=("json_schema",)
-    ),
-    "enum": Probe(
-        feature="an enum in a schema", judge=_instance(ask.ENUM), request=_schema(ask.ENUM), needs=("json_schema",)
-    ),
-    "nested": Probe(
-        feature="a schema in a schema",
-        judge=_instance(ask.NESTED),
-        request=_schema(ask.NESTED),
-        needs=("json_schema",),
-    ),
-    "schema_tools": Probe(
-        feature="a schema beside tools",
-        judge=_instance(ask.SCHEMA),
-        request=_schema(ask.SCHEMA, tools=ask.TOOLS),
-        needs=("native_tools", "json_schema", "tools_with_json_schema"),
-    ),
-    "stream_text": Probe(feature="a stream of text, with token counts", judge=_text_and_usage, streamed=True),
+    "text": Probe("text", _text),
+    "usage": Probe("token counts", _usage),
+    "system": Probe("instructions", _accepted, _LATIN),
+    "history": Probe("earlier turns", _accepted, _TURNS),
+    "tools": Probe("a call of its own choice", _some, _tools(ask.weather), _CALLED, is_behaviour=True),
+    "tool_result": Probe("results of calls", _accepted, Request(ask.RESULT, ask.TOOLS), _CALLED),
+    "forced": Probe("a call is forced", _some, _tools(ask.hello, _REQUIRED), _FORCED),
+    "named": Probe("a call of one tool is forced", _named, _tools(ask.weather, ToolChoice.named(ask.CLOCK)), _FORCED),
+    "none": Probe("calls are forbidden", _none, _tools(ask.weather, ToolChoice.NONE), _CALLED),
+    "parallel": Probe("several calls in a turn", _two, _tools(ask.TWO_PLACES, parallel=True), _PARALLEL),
+    "single": Probe("one call in a turn at most", _at_most_one, _tools(ask.TWO_PLACES, parallel=False), _CALLED),
+    "schema": Probe("output by schema", _instance(ask.SCHEMA), _schema(ask.SCHEMA), "json_schema"),
+    "enum": Probe("an enum in a schema", _instance(ask.ENUM), _schema(ask.ENUM), "json_schema"),
+    "nested": Probe("a schema in a schema", _instance(ask.NESTED), _schema(ask.NESTED), "json_schema"),
+    "schema_tools": Probe("a schema beside tools", _instance(ask.SCHEMA), _schema(ask.SCHEMA, tools=ask.TOOLS), _BOTH),
+    "stream_text": Probe("a stream of text, with token counts", _text_and_usage, streamed=True),
     "stream_calls": Probe(
-        feature="a stream of calls",
-        judge=_some,
-        request=_tools(ask.TWO_PLACES, _REQUIRED),
+        "a stream of calls",
+        _some,
+        _tools(ask.TWO_PLACES, _REQUIRED),
+        _CALLED,
         instead=_tools(ask.TWO_PLACES),
         streamed=True,
-        needs=("native_tools",),
     ),
     "stream_schema": Probe(
-        feature="a stream of output by schema",
-        judge=_instance(ask.SCHEMA),
-        request=_schema(ask.SCHEMA),
-        streamed=True,
-        needs=("json_schema",),
+        "a stream of output by schema", _instance(ask.SCHEMA), _schema(ask.SCHEMA), "json_schema", streamed=True
     ),
-    "thinking": Probe(
-        feature="thinking is shown",
-        judge=_thinks,
-        request=_thinking("low"),
-        needs=("reasoning",),
-        lacks="reasoning_hidden",
-    ),
-    "thinking_off": Probe(
-        feature="thinking is switched off", judge=_thinks_not, request=_thinking("off"), only="reasoning"
-    ),
-    "thinking_turn": Probe(
-        feature="a turn after thinking",
-        judge=_accepted,
-        request=_TURN,
-        then=_next_turn,
-        needs=("native_tools",),
-        only="reasoning",
-    ),
-    "image": Probe(
-        feature="images",
-        judge=_reads_digit,
-        request=text_request(Message.user("Which digit is this?", ask.digit())),
-        only="images",
-    ),
-    "audio": Probe(
-        feature="sound",
-        judge=_accepted,
-        request=text_request(Message.user("Is there a voice?", ask.silence())),
-        only="audio",
-    ),
-    "file": Probe(
-        feature="documents",
-        judge=_accepted,
-        request=text_request(Message.user("Which place is named?", ask.document())),
-        only="files",
-    ),
-    "cache": Probe(
-        feature="cached tokens of a repeated prompt",
-        judge=_cached,
-        request=text_request(
-            ask.LONG, Message.user("What does article 7 cost?"), repeated=(1,), options={"prompt_cache": {"ttl": "5m"}}
-        ),
-        then=_same,
-        is_behaviour=True,
-    ),
-    "length": Probe(
-        feature="an answer that reaches the limit",
-        judge=_truncated,
-        # Some wires take no limit below 16.
-        request=text_request(Message.user("Count from one to one hundred in words."), options={"max_tokens": 16}),
-    ),
-    "bad_option": Probe(
-        feature="the error of a wrong option",
-        judge=_not_refused,
-        request=text_request(options={"max_tokens": "many"}),
-        error=LMInvalidRequestError,
-    ),
+    "thinking": Probe("thinking is shown", _thinks, _thinking("low"), "reasoning", lacks="reasoning_hidden"),
+    "thinking_off": Probe("thinking is switched off", _thinks_not, _thinking("off"), only="reasoning"),
+    "thinking_turn": Probe("a turn after thinking", _accepted, _TURN, _CALLED, then=_next_turn, only="reasoning"),
+    "image": Probe("images", _reads_digit, _about("Which digit is this?", ask.DIGIT), only="images"),
+    "audio": Probe("sound", _accepted, _about("Is there a voice?", ask.silence()), only="audio"),
+    "file": Probe("documents", _accepted, _about("Which place is named?", ask.document()), only="files"),
+    "cache": Probe("cached tokens of a repeated prompt", _cached, _CACHED, then=_same, is_behaviour=True),
+    "length": Probe("an answer that reaches the limit", _truncated, _LENGTH),
+    "bad_option": Probe("the error of a wrong option", _not_refused, _WRONG_OPTION, error=LMInvalidRequestError),
     "bad_model": Probe(
-        feature="the error of an unknown model", judge=_not_refused, error=LMUnsupportedModelError, change=_wrong_model
+        "the error of an unknown model", _not_refused, error=LMUnsupportedModelError, change=_wrong_model
     ),
-    "bad_key": Probe(
-        feature="the error of a wrong key", judge=_not_refused, error=LMAuthenticationError, change=_wrong_key
-    ),
-    "text_tools": Probe(
-        feature="calls written as text",
-        judge=_text_calls,
-        request=_TEXT_TOOLS.format({"question": ask.weather.text, "tools": list(ask.HELD)}),
-        is_behaviour=True,
-    ),
+    "bad_key": Probe("the error of a wrong key", _not_refused, error=LMAuthenticationError, change=_wrong_key),
+    "text_tools": Probe("calls written as text", _text_calls, _AS_TEXT, is_behaviour=True),
 }
 """The probes by name, in the order in which they are asked."""

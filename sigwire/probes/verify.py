@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Generator, Iterable, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -76,7 +76,7 @@ def verify(
     >>> [(row.probe, row.table, row.verdict) for row in found.rows], found.requests
     ([('text', 'yes', 'agrees'), ('forced', 'yes', 'agrees')], 2)
     """
-    job = _Job(lm, probes, requests, budget, repeat)
+    job = _VerificationJob(lm, probes, requests, budget, repeat)
     with job.block(cassette):
         run(job.run.steps())
     return job.report()
@@ -92,7 +92,7 @@ async def averify(
     cassette: Cassette | str | os.PathLike[str] | None = None,
 ) -> Verification:
     """``verify``, awaited."""
-    job = _Job(lm, probes, requests, budget, repeat)
+    job = _VerificationJob(lm, probes, requests, budget, repeat)
     with job.block(cassette):
         await arun(job.run.steps())
     return job.report()
@@ -115,31 +115,31 @@ def plan_verification(
     for name, value in (("requests", requests), ("repeat", repeat)):
         if value < (0 if name == "requests" else 1):
             raise ConfigurationError(f"{name}={value} is too small (planning a verification).")
-    known = lm.capabilities
-    over_http = lm.address is not None
-    names = [*probes] if probes is not None else [
-        name for name, probe in PROBES.items() if probe.applies(known, over_http=over_http)
-    ]  # fmt: skip
-    if unknown := next((name for name in names if name not in PROBES), None):
-        raise ConfigurationError(
-            f"There is no probe {unknown!r} (planning a verification). {suggest(unknown, PROBES)}They are {', '.join(PROBES)}."
-        )
     plain = lm.copy(cache=False, num_retries=0, fallbacks=(), max_tokens=None)
     options = quiet_options(plain)
-    planned = [plan_probe(name, plain, options) for name in dict.fromkeys(names)]
-    times = [
-        0 if each.why_not else repeat if each.probe.is_behaviour and not each.probe.then else 1 for each in planned
-    ]
-    prices = [each.ceiling for each in planned if not each.why_not]
-    ceiling = None if None in prices else sum(
-        (each.ceiling or 0.0) * count for each, count in zip(planned, times, strict=True)
-    )  # fmt: skip
-    count = sum(each.probe.requests * number for each, number in zip(planned, times, strict=True))
+    planned = [plan_probe(name, plain, options) for name in _names(lm, probes)]
+    prices = [each.ceiling and each.ceiling * each.times(repeat) for each in planned if not each.why_not]
+    known = [price for price in prices if price is not None]
+    ceiling = sum(known) if len(known) == len(prices) else None
+    count = sum(each.probe.requests * each.times(repeat) for each in planned)
     host = urlsplit(lm.address or "").netloc.rpartition("@")[2]
     return VerificationPlan(lm.model, host, planned, count, ceiling, requests)
 
 
-class _Job:
+def _names(lm: LM, probes: Iterable[str] | None) -> list[str]:
+    """Return the names of the probes, each once; default: those that the model can be asked."""
+    if probes is None:
+        over_http = lm.address is not None
+        return [name for name, probe in PROBES.items() if probe.applies(lm.capabilities, over_http=over_http)]
+    names = list(dict.fromkeys(probes))
+    if unknown := next((name for name in names if name not in PROBES), None):
+        raise ConfigurationError(
+            f"There is no probe {unknown!r} (planning a verification). {suggest(unknown, PROBES)}They are {', '.join(PROBES)}."
+        )
+    return names
+
+
+class _VerificationJob:
     """The plan, the run and the budget of one verification."""
 
     def __init__(self, lm: LM, probes: Iterable[str] | None, requests: int, budget: Budget | None, repeat: int) -> None:
@@ -153,12 +153,11 @@ class _Job:
     @contextmanager
     def block(self, cassette: Cassette | str | os.PathLike[str] | None) -> Generator[None]:
         """The block in which the steps run. An interrupt leaves what was recorded in the ``.part`` file of the cassette."""
-        recorded: AbstractContextManager[object] = nullcontext() if cassette is None else (
-            cassette if isinstance(cassette, Cassette) else Cassette(cassette, "record", redact=without_accounts)
-        )  # fmt: skip
+        if isinstance(cassette, str | os.PathLike):
+            cassette = Cassette(cassette, "record", redact=without_accounts)
         with self._limit, self._counted:
             try:
-                with recorded:
+                with cassette or nullcontext():
                     yield
             except KeyboardInterrupt:
                 self.run.stopped = "interrupted"

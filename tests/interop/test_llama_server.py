@@ -299,3 +299,28 @@ def test_calls_of_another_provider_fit_the_template_of_the_family(strict_llama_s
     call = ToolCall("toolu_01A09q90qw90lq917835lq9", "clock", {})
     turns = (*HI, Message("assistant", (call,)), Message.tool(ToolResult(call.id, "clock", "12:00")), *HI, *HI)
     assert model_at(strict_llama_server, "chat").respond(Request(turns, TOOLS)).usage.input_tokens
+
+
+@pytest.mark.parametrize("how", ["called", "awaited"])
+async def test_verification_agrees_where_a_grammar_decides(llama_server: LlamaServer, how: str) -> None:
+    lm = model_at(llama_server, "chat")
+    names = [
+        "usage",
+        "system",
+        "history",
+        "tool_result",
+        "forced",
+        "named",
+        "none",
+        "schema",
+        "enum",
+        "stream_schema",
+        "bad_key",
+    ]
+    if how == "called":
+        found = sigwire.verify(lm, probes=names, budget=sigwire.Budget())
+    else:
+        found = await sigwire.averify(lm, probes=names, budget=sigwire.Budget())
+    # A random model fills its limit at times, which decides nothing.
+    assert {row.probe: row.verdict for row in found.rows if row.verdict not in ("agrees", "unclear")} == {}
+    assert any(row.verdict == "agrees" for row in found.rows if row.probe in ("forced", "named", "schema"))

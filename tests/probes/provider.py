@@ -158,11 +158,11 @@ def _without(value: Any, names: frozenset[str]) -> Any:
     if isinstance(value, dict):
         members = cast("dict[str, Any]", value)
         return {name: _without(each, names) for name, each in members.items() if name not in names}
-    return [_without(each, names) for each in cast("list[Any]", value)] if isinstance(value, list) else value
+    return [_without(each, names) for each in value] if isinstance(value, list) else value
 
 
 class Lie(NamedTuple):
-    """``rows``: the probes that find it, space-separated; ``wires``: those on which it can be told."""
+    """``rows``: the probes that find it, space-separated; ``wires``: those that can show it."""
 
     rows: str
     wires: tuple[str, ...] = tuple(WIRES)

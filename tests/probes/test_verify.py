@@ -104,7 +104,7 @@ def test_model_that_does_what_the_table_denies_is_better(wire: str) -> None:
     ]
 
 
-def test_choice_that_the_encoder_leaves_out_is_sent_as_extra_body() -> None:
+def test_choice_that_the_encoder_cannot_place_is_sent_as_extra_body() -> None:
     model = "anthropic/claude-opus-5-5"  # its row promises no forced calls
     with FakeProvider(Honest(), key=KEY) as provider:
         lm = sigwire.LM(model, base_url=provider.url("anthropic"), api_key=KEY)
@@ -151,7 +151,7 @@ def test_answer_that_was_cut_off_is_unclear(reason: Any) -> None:
     assert not found.agrees
 
 
-def test_rate_limit_decides_nothing_and_two_in_a_row_end_it() -> None:
+def test_rate_limit_decides_nothing_and_a_second_one_ends_the_verification() -> None:
     with FakeProvider([LMRateLimitError("slow down")] * 2) as provider:
         found = verified(provider, "anthropic", probes=["text", "forced", "bad_key"])
     assert [row.verdict for row in found.rows] == ["unclear", "unclear", "not sent"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import runpy
 from collections.abc import Iterator, Mapping
@@ -365,12 +366,23 @@ def test_pages_match_the_table() -> None:
     assert tables["stale"]() == [], "run python docs/tables.py"
 
 
+def test_row_shows_the_day_of_its_latest_report(tmp_path: Path) -> None:
+    tables = runpy.run_path(str(ROOT / "docs" / "tables.py"))
+    days = {"groq/a": "2026-11-02", "groq/b": "2026-11-28", "openai/c": "2026-12-01"}
+    for number, (model, day) in enumerate(days.items()):
+        (tmp_path / f"{number}.json").write_text(json.dumps({"model": model, "day": day}), encoding="utf-8")
+    rows = tables["PROVIDERS"]
+    assert tables["last_seen"](rows["groq"], tmp_path) == "2026-11-28 (`groq/b`)"
+    assert tables["last_seen"](rows["mistral"], tmp_path) == "never"
+
+
 def test_registered_row_makes_the_pages_stale(capsys: pytest.CaptureFixture[str]) -> None:
     register(Provider(prefix="acme", base_url="https://llm.acme.example/v1", keys=(ApiKey("ACME_API_KEY"),)))
     tables = runpy.run_path(str(ROOT / "docs" / "tables.py"))
     assert '| `LM("acme/...")` | `ACME_API_KEY` | `https://llm.acme.example/v1` |' in tables["models"]()
     assert (
-        "| `acme` | `https://llm.acme.example/v1` |  | `ACME_API_KEY` | chat (`openai_chat`) |" in tables["addresses"]()
+        "| `acme` | `https://llm.acme.example/v1` |  | `ACME_API_KEY` | chat (`openai_chat`) | never |"
+        in tables["addresses"]()
     )
     assert tables["main"](["--check"]) == 1
     assert "run python docs/tables.py" in capsys.readouterr().out

@@ -11,11 +11,13 @@ from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.errors import CallerError
 from sigwire.lm.fake import FakeLM
 from sigwire.lm.policy.failover.records import HealthTable, TargetHealth
+from sigwire.lm.policy.money.sums import Amounts
 from sigwire.lm.preview.model_call import ModelCall
 from sigwire.lm.preview.preview import Preview
 from sigwire.modules.agents.run import AgentRun, ReActStep
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
+from sigwire.probes.report import ProbeRow, Verification
 from sigwire.show.card import HasCard
 from sigwire.signatures.signature import SignatureMeta
 from sigwire.signatures.types.history import History
@@ -88,6 +90,11 @@ def _model_call(of: Material) -> ModelCall:
     return ModelCall(of.name, 1, of.name, of.name, conversation_request(of), Response(), error, 0.0)
 
 
+def _verification(of: Material) -> Verification:
+    rows = tuple(ProbeRow(of.name, of.text, "yes", of.text, "worse", of.text, (of.text,)) for _ in of.indices)
+    return Verification(of.name, of.text, rows, 3, Amounts(3, 120, 0.01), of.text, "a1b2", "2026-11-28")
+
+
 PROGRAMS: Mapping[type, Callable[[Material], HasCard]] = {
     AgentRun: _run,
     CallReport: _report,
@@ -97,5 +104,6 @@ PROGRAMS: Mapping[type, Callable[[Material], HasCard]] = {
     Predict: _predictor,
     Preview: _preview,
     ReActStep: _step,
+    Verification: _verification,
 }
 """Specimens by class."""
