@@ -67,8 +67,10 @@ def quiet_options(lm: LM) -> JsonObject:
     """Return the options of most probes: a small limit, and no thinking, which would use the limit up."""
     if not lm.capabilities.reasoning:
         return {"max_tokens": 512}
-    thinks = lm.preview(text_request(options={"reasoning": "off"})).warnings
-    return {"max_tokens": 2048 if thinks else 512, "reasoning": "off"}
+    preview = lm.preview(text_request(options={"reasoning": "off"}))
+    if preview.errors:
+        return {"max_tokens": 2048}
+    return {"max_tokens": 2048 if preview.warnings else 512, "reasoning": "off"}
 
 
 def plan_probe(name: str, lm: LM, options: JsonObject) -> Planned:
@@ -102,5 +104,5 @@ def _denial(name: str, preview: Preview) -> str:
     """Return why the encoder sends another request, or none; "" if it sends this one."""
     if preview.errors:
         return str(preview.errors[0])
-    denials = _DENIALS | ({"reasoning"} if name == "thinking_off" else frozenset())
+    denials = {*_DENIALS, "reasoning"} if name == "thinking_off" else _DENIALS
     return next((each.detail for each in preview.warnings if each.feature in denials), "")

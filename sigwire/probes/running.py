@@ -203,7 +203,8 @@ def _collect(ask: Ask) -> _Streamed:
         try:
             events.append(next(generator))
         except StopIteration as end:
-            return end.value, events
+            response: Response = end.value
+            return response, events
 
 
 async def _acollect(ask: Ask) -> _Streamed:

@@ -132,9 +132,9 @@ class Provider(FakeProvider):
         if self.lie in ("ids", "arguments") and isinstance(reply, Response):
             calls = tuple(self._changed(wire, call) for call in reply.choices[0].tool_calls)
             reply = replace(reply, choices=(replace(reply.choices[0], tool_calls=calls),))
-        events = super()._events(wire, parsed, reply, how)
+        events: list[JsonObject | str | bytes] = super()._events(wire, parsed, reply, how)
         if self.lie == "usage":
-            events = [cast("JsonObject", _without(event, _USAGE)) for event in events]
+            events[:] = [cast("JsonObject", _without(event, _USAGE)) for event in events]
         if self.lie == "arguments" and wire.name not in _TEXTS:
             places = [
                 place for place, event in enumerate(events) if any(mark in str(event) for mark in _ARGUMENT_DELTAS)
@@ -158,7 +158,8 @@ def _without(value: Any, names: frozenset[str]) -> Any:
     if isinstance(value, dict):
         members = cast("dict[str, Any]", value)
         return {name: _without(each, names) for name, each in members.items() if name not in names}
-    return [_without(each, names) for each in value] if isinstance(value, list) else value
+    items: list[Any] = value if isinstance(value, list) else []
+    return [_without(each, names) for each in items] if isinstance(value, list) else value
 
 
 class Lie(NamedTuple):
@@ -192,4 +193,5 @@ LIES: Mapping[str, Lie] = {
 def model_at(provider: FakeProvider, wire: str, **options: Any) -> LM:
     """Return the model of a wire at the provider."""
     model, own = WIRES[wire]
-    return LM(model, base_url=provider.url(wire), **{"api_key": KEY, "limit": False, **own, **options})
+    given: dict[str, Any] = {"api_key": KEY, "limit": False, **own, **options}
+    return LM(model, base_url=provider.url(wire), **given)

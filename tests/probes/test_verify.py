@@ -18,6 +18,7 @@ from sigwire.core.response import Choice
 from sigwire.core.tools.calls import ToolCall
 from sigwire.errors import ConfigurationError, LMRateLimitError
 from sigwire.lm.http import HttpReply, HttpRequest, HttpTransport
+from sigwire.lm.providers.registry import PROVIDERS
 from sigwire.probes.table import PROBES
 from sigwire.probes.verify import plan_verification
 from sigwire.testing import FakeProvider, Fault
@@ -41,7 +42,8 @@ def verdicts(found: sigwire.Verification) -> Mapping[str, tuple[str, str]]:
 
 
 def verified(provider: FakeProvider, wire: str, **options: Any) -> sigwire.Verification:
-    return sigwire.verify(model_at(provider, wire), **{"budget": sigwire.Budget(calls=PLENTY), **options})
+    plenty: dict[str, Any] = {"budget": sigwire.Budget(calls=PLENTY), **options}
+    return sigwire.verify(model_at(provider, wire), **plenty)
 
 
 @cache
@@ -331,3 +333,16 @@ def test_model_without_a_row_is_refused() -> None:
 def test_probes_take_40_requests_at_most_without_a_disagreement() -> None:
     repeated = [probe for probe in PROBES.values() if probe.is_behaviour and probe.then is None]
     assert sum(probe.requests for probe in PROBES.values()) + 2 * len(repeated) <= 40
+
+
+@pytest.mark.parametrize("prefix", [row.prefix for row in PROVIDERS.values() if not row.backend])
+def test_every_row_of_the_table_promises_text_within_40_requests(prefix: str) -> None:
+    row = PROVIDERS[prefix]
+    variables: dict[str, Any] = dict.fromkeys(row.variables, "x")
+    rule = next(iter(row.rules), None)
+    for name in ["any", *(rule.names[:1] if rule else ())]:
+        lm = sigwire.LM(f"{prefix}/{name.replace('*', 'x')}", base_url="https://llm.example", **variables)
+        plan = plan_verification(lm)
+        assert plan.requests <= 40
+        promised = {each.name for each in plan.probes if each.promised and not each.why_not}
+        assert {"text", "usage", "system", "history", "stream_text", "length", "bad_option", "bad_model"} <= promised
