@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import aclosing
 from functools import partial
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias, cast
 
 from sigwire.core.events import StreamEvent
 from sigwire.core.request import Request
@@ -212,6 +212,6 @@ async def _acollect(ask: Ask) -> _Streamed:
     async with aclosing(astream(_asked(ask))) as answers:
         async for event in answers:
             if type(event) is Returned:
-                return event.value, events
+                return cast("Returned[Response]", event).value, events
             events.append(event)
     raise AssertionError("a stream ends with its value")

@@ -158,8 +158,7 @@ def _without(value: Any, names: frozenset[str]) -> Any:
     if isinstance(value, dict):
         members = cast("dict[str, Any]", value)
         return {name: _without(each, names) for name, each in members.items() if name not in names}
-    items: list[Any] = value if isinstance(value, list) else []
-    return [_without(each, names) for each in items] if isinstance(value, list) else value
+    return [_without(each, names) for each in cast("Any", value)] if isinstance(value, list) else value
 
 
 class Lie(NamedTuple):
