@@ -1,6 +1,10 @@
-"""Write llms.txt, llms-full.txt and each page as Markdown into a built site: ``python docs/llms.py site``."""
+"""Write llms.txt, llms-full.txt and each page as Markdown into a built site, and take decisions out of its search.
+
+python docs/llms.py site
+"""
 
 import inspect
+import json
 import pkgutil
 import re
 import sys
@@ -30,6 +34,10 @@ def main(site: Path) -> None:
             full += f"{text}\n" if group != "Optional" else ""
     (site / "llms.txt").write_text("\n".join(listed) + "\n", encoding="utf-8")
     (site / "llms-full.txt").write_text(full, encoding="utf-8")
+    index = site / "search.json"
+    found = json.loads(index.read_text(encoding="utf-8"))
+    found["items"] = [each for each in found["items"] if not each["location"].startswith("decisions/0")]
+    index.write_text(json.dumps(found, separators=(",", ":")), encoding="utf-8")
 
 
 def nav() -> dict[str, list[tuple[str, str]]]:
