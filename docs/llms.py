@@ -34,6 +34,10 @@ def main(site: Path) -> None:
             full += f"{text}\n" if group != "Optional" else ""
     (site / "llms.txt").write_text("\n".join(listed) + "\n", encoding="utf-8")
     (site / "llms-full.txt").write_text(full, encoding="utf-8")
+
+
+def unlist_decisions(site: Path) -> None:
+    """Take the single decisions out of the search: they answer no question of a user."""
     index = site / "search.json"
     found = json.loads(index.read_text(encoding="utf-8"))
     found["items"] = [each for each in found["items"] if not each["location"].startswith("decisions/0")]
@@ -66,3 +70,4 @@ def described(entry: re.Match[str]) -> str:
 
 if __name__ == "__main__":
     main(Path(sys.argv[1]))
+    unlist_decisions(Path(sys.argv[1]))
