@@ -1,6 +1,10 @@
-"""Write llms.txt, llms-full.txt and each page as Markdown into a built site: ``python docs/llms.py site``."""
+"""Write llms.txt, llms-full.txt and each page as Markdown into a built site, and take decisions out of its search.
+
+python docs/llms.py site
+"""
 
 import inspect
+import json
 import pkgutil
 import re
 import sys
@@ -32,6 +36,14 @@ def main(site: Path) -> None:
     (site / "llms-full.txt").write_text(full, encoding="utf-8")
 
 
+def unlist_decisions(site: Path) -> None:
+    """Take the single decisions out of the search: they answer no question of a user."""
+    index = site / "search.json"
+    found = json.loads(index.read_text(encoding="utf-8"))
+    found["items"] = [each for each in found["items"] if not each["location"].startswith("decisions/0")]
+    index.write_text(json.dumps(found, separators=(",", ":")), encoding="utf-8")
+
+
 def nav() -> dict[str, list[tuple[str, str]]]:
     """Return the pages of each group of the nav: title and path below docs/."""
     group, groups = "", dict[str, list[tuple[str, str]]]()
@@ -58,3 +70,4 @@ def described(entry: re.Match[str]) -> str:
 
 if __name__ == "__main__":
     main(Path(sys.argv[1]))
+    unlist_decisions(Path(sys.argv[1]))

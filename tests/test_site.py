@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import html
 import importlib.util
+import json
 import re
 import shutil
 import subprocess
@@ -146,6 +148,24 @@ def test_strict_build_makes_a_page_of_every_file(built: Path) -> None:
 def test_api_pages_of_the_site_hold_signature_and_text_of_each_name(built: Path) -> None:
     text = "".join(page.read_text(encoding="utf-8") for page in (built / "api").rglob("index.html"))
     assert [name for name in api_entries() if f'id="{name}"' not in text] == []
+
+
+@pytest.mark.long
+def test_signatures_of_the_api_pages_are_broken_into_lines(built: Path) -> None:
+    text = "".join(page.read_text(encoding="utf-8") for page in (built / "api").rglob("index.html"))
+    found = re.findall(r'<div class="doc-signature highlight">(.*?)</div>', text, re.DOTALL)
+    lines = [html.unescape(re.sub(r"<[^>]+>", "", line)) for each in found for line in each.splitlines()]
+    assert len(found) > 500
+    assert [line for line in lines if len(line) > 128] == []
+
+
+@pytest.mark.long
+def test_search_finds_the_page_about_costs_and_no_single_decision(built: Path) -> None:
+    llms.unlist_decisions(built)
+    found = json.loads((built / "search.json").read_text(encoding="utf-8"))["items"]
+    assert {each["location"] for each in found} >= {"decisions/", "budgets/"}
+    assert [each for each in found if each["location"].startswith("decisions/0")] == []
+    assert "limit what a program costs" in " ".join(each["text"] for each in found if each["location"].startswith("#"))
 
 
 @pytest.mark.long

@@ -107,6 +107,28 @@ class PydanticAI(Library):
         return str(self._agent(tools=[tool]).run_sync(question).output)
 
 
+class Ax(Library):
+    package = "axllm"
+
+    def _forward(self, signature: str, values: Mapping[str, object], *tools: object) -> Mapping[str, Any]:
+        lib: Any = importlib.import_module("axllm")
+        client = lib.ai("openai", api_key=KEY, base_url=self.url, model=MODEL)
+        return lib.ax(signature, {"functions": [*tools]} if tools else None).forward(client, values)
+
+    def typed(self, message: str) -> tuple[str, int]:
+        result = self._forward('message:string -> topic:class "billing, delivery", order:number', {"message": message})
+        return result["topic"], result["order"]
+
+    def text(self, question: str) -> str:
+        return str(self._forward("question:string -> answer:string", {"question": question})["answer"])
+
+    def agent(self, question: str, tool: Tool) -> str:
+        lib: Any = importlib.import_module("axllm")
+        parameters = {"type": "object", "properties": {"product": {"type": "string"}}, "required": ["product"]}
+        made = lib.Tool(tool.__name__, tool.__doc__, parameters, lambda arguments: tool(**arguments))
+        return str(self._forward("question:string -> answer:string", {"question": question}, made)["answer"])
+
+
 class LiteLLM(Library):
     package = "litellm"
     has_agent = False
@@ -152,6 +174,7 @@ LIBRARIES: Mapping[str, type[Library]] = {
     "sigwire": Sigwire,
     "DSPy": DSPy,
     "pydantic-ai": PydanticAI,
+    "axllm": Ax,
     "LiteLLM": LiteLLM,
     "instructor": Instructor,
 }

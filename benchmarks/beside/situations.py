@@ -43,7 +43,14 @@ def typed_answer(request: Request, facts: JsonObject) -> Answer:
         return [ToolCall("call_1", names_of(request)[0], dict(facts))]
     if request.response_format is not None:
         return json.dumps(facts)
-    return "".join(f"[[ ## {name} ## ]]\n{value}\n\n" for name, value in facts.items()) + "[[ ## completed ## ]]"
+    return written(request, facts)
+
+
+def written(request: Request, fields: Mapping[str, object]) -> str:
+    """Return fields as text in the form that the prompt teaches: labels or sections."""
+    if "<output_fields>" in str(request.to_json()):
+        return "\n".join(f"{name.title()}: {value}" for name, value in fields.items())
+    return "".join(f"[[ ## {name} ## ]]\n{value}\n\n" for name, value in fields.items()) + "[[ ## completed ## ]]"
 
 
 def requests_of_a_typed_answer(library: type[Library]) -> str:
@@ -81,8 +88,9 @@ def text_answer(request: Request, text: str) -> Choice:
     if request.tools:
         arguments: JsonObject = dict.fromkeys(function_of(request.tools[0])["parameters"]["properties"], text)
         return Choice(tool_calls=(ToolCall("call_1", names_of(request)[0], arguments),))
-    is_plain = not any("[[ ## " in message.text for message in request.messages)
-    return Choice(text=text if is_plain else f"[[ ## answer ## ]]\n{text}")
+    if any("[[ ## " in message.text for message in request.messages):
+        return Choice(text=f"[[ ## answer ## ]]\n{text}")
+    return Choice(text=f"Answer: {text}" if "<output_fields>" in str(request.to_json()) else text)
 
 
 def truncated_text(library: type[Library]) -> str:
@@ -160,12 +168,13 @@ def call_or_section(request: Request) -> Answer:
     arguments: JsonObject = {"product": "oak shelf"}
     if "check_stock" in names_of(request):
         return [ToolCall("call_1", "check_stock", arguments)]
-    fields = {"next_thought": "Look.", "next_tool_name": "check_stock", "next_tool_args": json.dumps(arguments)}
-    return "".join(f"[[ ## {name} ## ]]\n{value}\n\n" for name, value in fields.items()) + "[[ ## completed ## ]]"
+    return written(
+        request, {"next_thought": "Look.", "next_tool_name": "check_stock", "next_tool_args": json.dumps(arguments)}
+    )
 
 
 def takes_submit(request: Request) -> bool:
-    return "submit" in names_of(request) or "[[ ## " in str(request.to_json())
+    return "submit" in names_of(request) or any(mark in str(request.to_json()) for mark in ("[[ ## ", "<output_fields>"))
 
 
 def submitted(request: Request) -> Answer:
@@ -178,7 +187,7 @@ def submitted(request: Request) -> Answer:
         "reasoning": "Known.",
         "answer": "61",
     }
-    return "".join(f"[[ ## {name} ## ]]\n{value}\n\n" for name, value in fields.items()) + "[[ ## completed ## ]]"
+    return written(request, fields if "[[ ## " in str(request.to_json()) else {"answer": "There are 61."})
 
 
 def names_of(request: Request) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -68,6 +69,9 @@ def test_metadata_of_the_wheel_has_urls_license_and_extras(dist: Path) -> None:
     for label in ("Homepage", "Documentation", "Source", "Changelog", "Issues"):
         assert f"\nProject-URL: {label}, https://" in text
     assert "\nLicense-Expression: MIT\n" in text
+    links = re.findall(r"\]\(([^)\s]+)\)", text)
+    assert [link for link in links if not link.startswith(("https://", "#"))] == []
+    assert "https://raw.githubusercontent.com/sigwire/sigwire/main/docs/pictures/run.png" in links
     core = [line for line in text.splitlines() if line.startswith("Requires-Dist") and "extra ==" not in line]
     assert len(core) == 6
     every = [line for line in text.splitlines() if line.startswith("Requires-Dist") and "extra == 'all'" in line]
