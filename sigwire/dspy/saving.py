@@ -6,10 +6,8 @@ Each function returns a state of the core's form and leaves the given state as i
 from __future__ import annotations
 
 import json
-import platform
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from importlib.metadata import version
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +17,7 @@ from sigwire.core.narrow import is_mapping, is_sequence
 from sigwire.errors import StateError, warn_user
 from sigwire.files.whole import write_whole
 from sigwire.modules.programs.files import save_program
+from sigwire.modules.tree.saving import file_metadata
 
 if TYPE_CHECKING:
     from sigwire.modules.module import Module
@@ -42,8 +41,7 @@ def write_program(program: Module, folder: str | PathLike[str]) -> None:
         raise StateError(f"{folder} must be a directory (saving a program). Pass a folder, or save_program=False.")
     Path(folder).mkdir(parents=True, exist_ok=True)
     save_program(program, Path(folder, PROGRAM_FILE))
-    versions = {"python": platform.python_version(), "sigwire": version("sigwire")}
-    write_whole(Path(folder, "metadata.json"), json.dumps({"dependency_versions": versions}))
+    write_whole(Path(folder, "metadata.json"), json.dumps(file_metadata()))
     _written[Path(folder).resolve()] = WeakValueDictionary(_classes(program))
 
 
