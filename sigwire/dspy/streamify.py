@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, overload
 from sigwire.core.events import AskStart, FieldDelta, FieldEnd, Finished, ProgramEvent
 from sigwire.core.example import Prediction
 from sigwire.core.record import FieldValues, plain_of
+from sigwire.dspy.callback import BaseCallback
 from sigwire.dspy.settings import context
 from sigwire.effects.emitting import Emit
 from sigwire.effects.emitting import stream as blocking_stream
@@ -28,7 +29,6 @@ from sigwire.modules.answer import meta_of
 from sigwire.modules.module import Module, module_paths
 from sigwire.modules.predict import Predict
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream
-from sigwire.observe.callbacks import BaseCallback
 from sigwire.settings import current
 
 if TYPE_CHECKING:
