@@ -22,7 +22,7 @@ from sigwire.dspy.adapters import default_adapter, own_call
 from sigwire.dspy.inputs import read_as_dspy
 from sigwire.dspy.layouts.thinking import with_thinking
 from sigwire.dspy.lm import as_model
-from sigwire.dspy.saving import read_state, read_states, write_program
+from sigwire.dspy.saving import read_state, read_states, text_loops, write_program
 from sigwire.dspy.tools import ToolCalls
 from sigwire.effects.steps import Steps
 from sigwire.errors import warn_user
@@ -133,7 +133,8 @@ class Module(module.Module):
         self, state: Mapping[str, Any], *, lm: LanguageModel | None = None, allow_unsafe_lm_state: bool = False
     ) -> Self:
         """Load a state of ``dump_state``, also one of DSPy; see ``sigwire.Module.load_state`` and ``load``."""
-        return super().load_state(read_states(self, state), lm=lm, allow_unsafe_lm_state=allow_unsafe_lm_state)
+        with text_loops(self, state):
+            return super().load_state(read_states(self, state), lm=lm, allow_unsafe_lm_state=allow_unsafe_lm_state)
 
 
 # DSPy's options of a batch, and the reason where one asks for something that is not done.

@@ -54,6 +54,11 @@ _OWN: Mapping[str, tuple[SettingValue, Callable[[SettingValue], bool], str]] = {
     "experimental": (False, lambda value: type(value) is bool, "It has no effect: nothing here is experimental."),
     "disable_history": (True, lambda value: type(value) is bool, "False keeps 10,000 calls of each module, True none."),
     "provide_traceback": (True, bool, "Errors always have their traceback."),
+    "text_loop": (
+        False,
+        lambda value: type(value) is bool,
+        "True makes each ReAct that is made run DSPy's loop in text.",
+    ),
     "rm": (None, lambda value: value is None or callable(value), "It is a function of query and k."),
 }
 _own_defaults: dict[str, SettingValue] = {name: default for name, (default, _, _) in _OWN.items()}

@@ -13,7 +13,7 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args, overload
 
 from sigwire.core.events import AskStart, FieldDelta, FieldEnd, Finished, ProgramEvent
 from sigwire.core.example import Prediction
@@ -218,10 +218,33 @@ class _ModuleStarts(BaseCallback):
 
 
 def _resolve_all(program: Module, listeners: Sequence[StreamListener]) -> list[_ActiveListener]:
-    """Resolve listeners. Raises ``ConfigurationError`` for a field that is missing, not text or not unique."""
+    """Resolve listeners; an agent runs DSPy's loop from then on if a listener wants a field of that loop.
+
+    Raises ``ConfigurationError`` for a field that is missing, not text or not unique.
+    """
+    for listener in listeners:
+        _use_text_loops(program, listener)
     predictors = dict(program.named_predictors())
     paths, agents = module_paths(program), _agents_of(program)
     return [_resolve(listener, predictors, paths, agents) for listener in listeners]
+
+
+def _use_text_loops(program: Module, listener: StreamListener) -> None:
+    """Make the agents of a program run DSPy's loop if a listener wants the thought that only that loop asks for."""
+    if (wanted := listener.signature_field_name) != "next_thought":
+        return
+    meant = {name: predictor for name, predictor in program.named_predictors() if _is_meant(listener, name, predictor)}
+    if any(wanted in predictor.signature.output_fields for predictor in meant.values()):
+        return
+    for _, agent in program.named_sub_modules():
+        takes = getattr(agent, "takes_text_loop", None)
+        if takes is not None and any(agent.react is each for each in meant.values()) and takes():
+            cast(Any, agent).use_text_loop()
+
+
+def _is_meant(listener: StreamListener, name: str, predictor: Predict[..., Any]) -> bool:
+    is_named = listener.predict_name is None or name == listener.predict_name
+    return is_named and (listener.predict is None or predictor is listener.predict)
 
 
 def _agents_of(program: Module) -> dict[int, ReAct[..., Any]]:
@@ -242,9 +265,7 @@ def _resolve(
     found = {
         name: predictor
         for name, predictor in predictors.items()
-        if wanted in predictor.signature.output_fields
-        and (listener.predict is None or predictor is listener.predict)
-        and (listener.predict_name is None or name == listener.predict_name)
+        if wanted in predictor.signature.output_fields and _is_meant(listener, name, predictor)
     }
     if not found:
         raise ConfigurationError(

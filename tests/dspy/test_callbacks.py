@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from sigwire.dspy.utils import BaseCallback
 
 import sigwire
 import sigwire.dspy as dspy
+from sigwire.dspy.utils import BaseCallback
 
 Seen = list[tuple[str, Any]]
 KINDS = ("module", "lm", "adapter_format", "adapter_parse", "tool")
