@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 from weakref import WeakValueDictionary
 
 from sigwire.core.narrow import is_mapping, is_sequence
@@ -88,10 +88,10 @@ def text_loops(program: Module, state: Any) -> Generator[None]:
     undo: list[Callable[[], None]] = []
     parameters = dict[str, Any](program.named_parameters()) if is_mapping(state) else {}
     saved = [parameters[name] for name in parameters if _is_foreign_loop(parameters[name], state.get(name), _TEXT)]
-    for _, agent in program.named_sub_modules() if saved else ():
-        takes = getattr(agent, "takes_text_loop", None)
-        if takes is not None and any(agent.react is each for each in saved) and takes():
-            undo.append(cast(Any, agent).use_text_loop())
+    agents: list[Any] = [part for _, part in program.named_sub_modules() if hasattr(part, "takes_text_loop")]
+    for agent in agents if saved else ():
+        if any(agent.react is each for each in saved) and agent.takes_text_loop():
+            undo.append(agent.use_text_loop())
     try:
         yield
     except BaseException:
