@@ -13,7 +13,7 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Collection, Generator, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, overload
 
 from sigwire.core.events import AskStart, FieldDelta, FieldEnd, Finished, ProgramEvent
 from sigwire.core.example import Prediction
@@ -236,10 +236,10 @@ def _use_text_loops(program: Module, listener: StreamListener) -> None:
     meant = {name: predictor for name, predictor in program.named_predictors() if _is_meant(listener, name, predictor)}
     if any(wanted in predictor.signature.output_fields for predictor in meant.values()):
         return
-    for _, agent in program.named_sub_modules():
-        takes = getattr(agent, "takes_text_loop", None)
-        if takes is not None and any(agent.react is each for each in meant.values()) and takes():
-            cast(Any, agent).use_text_loop()
+    agents: list[Any] = [part for _, part in program.named_sub_modules() if hasattr(part, "takes_text_loop")]
+    for agent in agents:
+        if any(agent.react is each for each in meant.values()) and agent.takes_text_loop():
+            agent.use_text_loop()
 
 
 def _is_meant(listener: StreamListener, name: str, predictor: Predict[..., Any]) -> bool:
