@@ -12,6 +12,9 @@ _BATCHES = "`Embedder` batches texts, and `Module.batch` runs a program on many 
 _DECISIONS = (
     "An output of the type `Literal[...]`, `bool` or `float` is a decision; `MIPROv2` and `GEPA` tune its instructions."
 )
+_FACTORY = "`configure(interpreter_factory=...)`, and the argument of that name of a module that runs code."
+_FIELDS = "`InputField` and `OutputField`."
+_LOGGERS = "`enable_logging` and `disable_logging`, or `logging.getLogger`."
 _PROPOSALS = "`MIPROv2` and `GEPA` propose instructions, and try each one that they propose."
 _RETRIEVAL = "`Embeddings` searches a corpus of yours; a function of yours may be a tool of a `ReAct`."
 _RETRIES = (
@@ -25,7 +28,11 @@ INSTEAD: Mapping[str, str] = {
     "Assert": _RETRIES,
     "ColBERTv2": _RETRIEVAL,
     "Flex": "`CodeAct` and `ProgramOfThought` write code for a call; a program's own code is written by its author.",
-    "OldField": "`InputField` and `OutputField`.",
+    "LMCollectionLimitError": "A stream that is read whole has no limit here; `Budget` and `max_tokens` bound an answer.",
+    "LMLockTimeoutError": "No file of credentials is locked here.",
+    "OldField": _FIELDS,
+    "OldInputField": _FIELDS,
+    "OldOutputField": _FIELDS,
     "Provider": _TRAINING,
     "Suggest": _RETRIES,
     "TrainingJob": _TRAINING,
@@ -40,9 +47,13 @@ INSTEAD: Mapping[str, str] = {
     "experimental.ReAnchor": _DECISIONS,
     "experimental.Score": _DECISIONS,
     "experimental.TypeSafe": _DECISIONS,
+    "configure_dspy_loggers": _LOGGERS,
     "lm15": "`LM` sends the requests; `respond` of a `BaseLM` takes and returns typed ones.",
     "primitives.assertions": _RETRIES,
+    "primitives.resolve_interpreter_factory": _FACTORY,
     "propose": _PROPOSALS,
+    "resolve_interpreter_factory": _FACTORY,
+    **{f"signatures.{name}": _FIELDS for name in ("OldField", "OldInputField", "OldOutputField")},
     "utils.Unbatchify": _BATCHES,
     "utils.lazy_import": "`importlib.import_module` inside the function that needs the package.",
     "utils.magicattr": "`operator.attrgetter` reads a path of attributes, `primitives.set_attribute_by_name` sets one.",
