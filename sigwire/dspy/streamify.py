@@ -330,8 +330,8 @@ def streamify(
 
     The stream has a ``StreamResponse`` for each chunk of a selected field, a ``StatusMessage`` for each message of the
     provider, and the items that a user's model sends to ``settings.send_stream``. The last item is the prediction, omitted
-    on request if a listener received text. Without listeners it has the events of ``program.stream`` instead. An
-    error of the program is raised. Each call is a separate run; runs may overlap.
+    on request if text was streamed. Without listeners it has the events of ``program.stream`` instead. An error
+    of the program is raised. Each call is a separate run; runs may overlap.
 
     ``async_streaming=False`` returns an ordinary generator. ``is_async_program`` has no effect: the entry that a program
     defines decides. Raises ``ConfigurationError`` for listeners that fit no field.
@@ -424,6 +424,7 @@ class _Run:
                 if listener.caller is event.module:
                     listener.start_call()
         elif not self.active or not isinstance(event, _PROGRAM_EVENTS):  # a status, a chunk of a user's model
+            self.responded = self.responded or isinstance(event, FieldDelta)
             yield event
         elif isinstance(event, AskStart | FieldDelta | FieldEnd):
             for listener in self.active:
