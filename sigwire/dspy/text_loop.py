@@ -126,7 +126,8 @@ class TextReAct(react.ReAct[P, S]):
 
     def takes_text_loop(self) -> bool:
         """Return True if ``use_text_loop`` changes the loop and loses nothing."""
-        is_open = self.has_text_loop and self.text_loop is not False and isinstance(self.react, Predict)
+        asker: Any = self.react
+        is_open = self.has_text_loop and self.text_loop is not False and isinstance(asker, Predict)
         return is_open and not _asks_in_text(self.react)
 
     def use_text_loop(self) -> Callable[[], None]:

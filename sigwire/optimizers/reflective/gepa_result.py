@@ -126,6 +126,11 @@ class GEPAResult:
 
     def to_dict(self) -> JsonObject:
         """Return the result as JSON, with texts in place of programs."""
+        means, best, front = (
+            self.val_aggregate_subscores,
+            self.per_objective_best_candidates,
+            self.objective_pareto_front,
+        )
         return {
             "candidates": [dict(each.texts) for each in self._candidates],
             "parents": [list(each) for each in self.parents],
@@ -134,9 +139,9 @@ class GEPAResult:
             "per_val_instance_best_candidates": {
                 row: list(found) for row, found in self.per_val_instance_best_candidates.items()
             },
-            "val_aggregate_subscores": None if (means := self.val_aggregate_subscores) is None else [*map(dict, means)],
-            "per_objective_best_candidates": self.per_objective_best_candidates,
-            "objective_pareto_front": self.objective_pareto_front,
+            "val_aggregate_subscores": None if means is None else [dict(each) for each in means],
+            "per_objective_best_candidates": None if best is None else {name: [*found] for name, found in best.items()},
+            "objective_pareto_front": None if front is None else {**front},
             "highest_score_achieved_per_val_task": dict(self.highest_score_achieved_per_val_task),
             "discovery_eval_counts": list(self.discovery_eval_counts),
             "total_metric_calls": self.total_metric_calls,
