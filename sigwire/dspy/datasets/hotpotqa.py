@@ -20,7 +20,8 @@ class HotPotQA(Dataset):
 
     ``dev`` and ``test`` (the official validation rows) have "gold_titles", a set. ``keep_details``: "dev_titles" is that, True
     adds all columns to ``train`` and ``dev``, False leaves the titles of ``dev`` out. Without ``unofficial_dev`` there is no
-    ``dev``. Needs the extra ``data`` and a network. Raises ``ConfigurationError`` for ``only_hard_examples=False``.
+    ``dev``. Other options: see ``Dataset``. Needs the extra ``data`` and a network. Raises ``ConfigurationError`` for
+    ``only_hard_examples=False``.
 
     >>> HotPotQA(only_hard_examples=False)
     Traceback (most recent call last):
@@ -29,17 +30,13 @@ class HotPotQA(Dataset):
 
     def __init__(
         self,
-        train_seed: int = 0,
-        train_size: int | None = None,
-        eval_seed: int = 0,
-        dev_size: int | None = None,
-        test_size: int | None = None,
-        input_keys: list[str] | None = None,
+        *options: Any,
         only_hard_examples: bool = True,
         keep_details: bool | Literal["dev_titles"] = "dev_titles",
         unofficial_dev: bool = True,
+        **more: Any,
     ) -> None:
-        super().__init__(train_seed, train_size, eval_seed, dev_size, test_size, input_keys)
+        super().__init__(*options, **more)
         if not only_hard_examples:
             raise ConfigurationError(
                 "HotPotQA has hard rows only (making it). Load others with DataLoader().from_huggingface."
