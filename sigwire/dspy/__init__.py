@@ -62,7 +62,7 @@ _MODULES = {
     "sigwire.dspy.tools": "Tool ToolCallResults ToolCalls",
     "sigwire.dspy.types": "Audio Citations Code Document File History Image Reasoning Type",
     "sigwire.dspy.utils.both_forms": "asyncify syncify",
-    "sigwire.dspy.callback": "with_callbacks",
+    "sigwire.dspy.callback": "BaseCallback with_callbacks",
     "sigwire.dspy.utils.exceptions": (
         "DSPyError LMAuthError LMConfigurationError LMNotConfiguredError LMProviderError LMStreamAssemblyError "
         "LMUnsupportedFeatureError"

@@ -173,8 +173,8 @@ from sigwire.lm.portable import PortableHistory, to_provider
 
 # Settings
 from sigwire import __version__
+from sigwire.dspy.callback import BaseCallback
 from sigwire.dspy.settings import configure, context, settings
-from sigwire.observe.callbacks import BaseCallback
 from sigwire.observe.tracing.logs import log_to_stderr
 
 # Errors

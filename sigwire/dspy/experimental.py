@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from sigwire.dspy.missing import advise
 from sigwire.dspy.types import Citations, Document
 
 __all__ = ["Citations", "Document"]
+
+advise(__name__)

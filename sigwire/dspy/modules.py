@@ -22,7 +22,7 @@ from sigwire.dspy.adapters import default_adapter, own_call
 from sigwire.dspy.inputs import read_as_dspy
 from sigwire.dspy.layouts.thinking import with_thinking
 from sigwire.dspy.lm import as_model
-from sigwire.dspy.saving import read_state, read_states, write_program
+from sigwire.dspy.saving import read_state, read_states, text_loops, write_program
 from sigwire.dspy.tools import ToolCalls
 from sigwire.effects.steps import Steps
 from sigwire.errors import warn_user
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from sigwire.lm.base import LanguageModel
     from sigwire.signatures.signature import Signature, SignatureMeta
 
-__all__ = ["ChainOfThought", "Module", "Predict"]
+__all__ = ["ChainOfThought", "Module", "Predict", "options_with_effect"]
 
 P = ParamSpec("P")
 S = TypeVar("S")
@@ -91,13 +91,13 @@ class Module(module.Module):
         self, examples: Iterable[Example | Mapping[str, Any]], num_threads: int | None = None, **options: Any
     ) -> Any:
         """Call with each of many inputs; see ``sigwire.Module.batch``. DSPy's options without effect are a warning."""
-        return cast(Any, super()).batch(examples, num_threads, **_with_effect(options))
+        return cast(Any, super()).batch(examples, num_threads, **options_with_effect("batch", options))
 
     async def abatch(
         self, examples: Iterable[Example | Mapping[str, Any]], num_threads: int | None = None, **options: Any
     ) -> Any:
         """``batch``, awaited."""
-        return await cast(Any, super()).abatch(examples, num_threads, **_with_effect(options))
+        return await cast(Any, super()).abatch(examples, num_threads, **options_with_effect("batch", options))
 
     def save(
         self,
@@ -133,24 +133,33 @@ class Module(module.Module):
         self, state: Mapping[str, Any], *, lm: LanguageModel | None = None, allow_unsafe_lm_state: bool = False
     ) -> Self:
         """Load a state of ``dump_state``, also one of DSPy; see ``sigwire.Module.load_state`` and ``load``."""
-        return super().load_state(read_states(self, state), lm=lm, allow_unsafe_lm_state=allow_unsafe_lm_state)
+        with text_loops(self, state):
+            return super().load_state(read_states(self, state), lm=lm, allow_unsafe_lm_state=allow_unsafe_lm_state)
 
 
-# DSPy's options of a batch, and the reason where one asks for something that a batch does not do.
+# DSPy's options of a batch, and the reason where one asks for something that is not done.
 _NO_EFFECT: Mapping[str, str] = {
     "disable_progress_bar": "",
     "provide_traceback": "",
-    "max_errors": "the first error is raised, or errors are collected with return_failed_examples=True",
-    "timeout": "a call has no time limit; tools take Tool(..., timeout=seconds)",
+    "timeout": "a slow call is not run a second time; tools take Tool(..., timeout=seconds)",
     "straggler_limit": "nothing is run twice",
 }
 
 
-def _with_effect(options: Mapping[str, Any]) -> dict[str, Any]:
-    for name in options.keys() & _NO_EFFECT.keys():
-        if options[name] is not None and (why := _NO_EFFECT[name]):
-            warn_user(f"batch takes no notice of {name}: {why}.")
-    return {name: value for name, value in options.items() if name not in _NO_EFFECT}
+_OF_BATCH = {"max_errors": "the first error is raised, or errors are collected with return_failed_examples=True"}
+
+
+def options_with_effect(owner: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options without those that have no effect in ``owner``; a warning names one that was to have an effect.
+
+    >>> options_with_effect("Parallel", {"num_threads": 2, "disable_progress_bar": True})
+    {'num_threads': 2}
+    """
+    ignored = {**_NO_EFFECT, **(_OF_BATCH if owner == "batch" else {})}
+    for name in options.keys() & ignored.keys():
+        if options[name] and (why := ignored[name]):
+            warn_user(f"{owner} takes no notice of {name}: {why}.")
+    return {name: value for name, value in options.items() if name not in ignored}
 
 
 def _replace(owner: Any, path: Path, value: Any) -> Any:

@@ -6,10 +6,8 @@ Each function returns a state of the core's form and leaves the given state as i
 from __future__ import annotations
 
 import json
-import platform
-from collections.abc import Iterator, Mapping
-from contextlib import suppress
-from importlib.metadata import version
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,12 +17,13 @@ from sigwire.core.narrow import is_mapping, is_sequence
 from sigwire.errors import StateError, warn_user
 from sigwire.files.whole import write_whole
 from sigwire.modules.programs.files import save_program
+from sigwire.modules.tree.saving import file_metadata
 
 if TYPE_CHECKING:
     from sigwire.modules.module import Module
 
 __all__ = [
-    "PROGRAM_FILE", "name_fields", "read_lm", "read_state", "read_states",
+    "PROGRAM_FILE", "name_fields", "read_lm", "read_state", "read_states", "text_loops",
     "write_program", "written_classes",
 ]  # fmt: skip
 
@@ -42,8 +41,7 @@ def write_program(program: Module, folder: str | PathLike[str]) -> None:
         raise StateError(f"{folder} must be a directory (saving a program). Pass a folder, or save_program=False.")
     Path(folder).mkdir(parents=True, exist_ok=True)
     save_program(program, Path(folder, PROGRAM_FILE))
-    versions = {"python": platform.python_version(), "sigwire": version("sigwire")}
-    write_whole(Path(folder, "metadata.json"), json.dumps({"dependency_versions": versions}))
+    write_whole(Path(folder, "metadata.json"), json.dumps(file_metadata()))
     _written[Path(folder).resolve()] = WeakValueDictionary(_classes(program))
 
 
@@ -60,7 +58,7 @@ def _classes(program: Module) -> Iterator[tuple[tuple[str, str], type]]:
 
 
 def read_states(program: Module, state: Any) -> Any:
-    """Return the state of a program; of a loop of DSPy's agents it has the task, demos and model, and warns."""
+    """Return the state of a program; of a loop that the agent does not run it has the task, demos and model, and warns."""
     if not is_mapping(state):
         return state
     read, parameters = dict(state), dict[str, Any](program.named_parameters())
@@ -82,6 +80,24 @@ def read_states(program: Module, state: Any) -> Any:
             with suppress(StateError):  # the parameter raises the error with its name
                 read[name] = read_state(parameter.signature, saved)
     return read
+
+
+@contextmanager
+def text_loops(program: Module, state: Any) -> Generator[None]:
+    """Make agents run DSPy's loop if the state has one of theirs; an error of the block undoes it."""
+    undo: list[Callable[[], None]] = []
+    parameters = dict[str, Any](program.named_parameters()) if is_mapping(state) else {}
+    saved = [parameters[name] for name in parameters if _is_foreign_loop(parameters[name], state.get(name), _TEXT)]
+    agents: list[Any] = [part for _, part in program.named_sub_modules() if hasattr(part, "takes_text_loop")]
+    for agent in agents if saved else ():
+        if any(agent.react is each for each in saved) and agent.takes_text_loop():
+            undo.append(agent.use_text_loop())
+    try:
+        yield
+    except BaseException:
+        for change in undo:
+            change()
+        raise
 
 
 def read_state(signature: Any, state: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -143,12 +159,16 @@ _LOOP_TEXT = "You are an Agent. "
 """Where DSPy's text about the loop begins, behind the task."""
 
 
-def _is_foreign_loop(parameter: Any, state: Any) -> bool:
+_TEXT = "next_tool_name"
+"""The field that only DSPy's loop in text has."""
+
+
+def _is_foreign_loop(parameter: Any, state: Any, field: str = "next_thought") -> bool:
     """Return True if the state of an agent's loop has a field that only loops of DSPy have."""
     signature = getattr(parameter, "signature", None)
     if signature is None or "next_thought" in signature.spec.by_name:
         return False
     try:
-        return "${next_thought}" in [field["description"] for field in state["signature"]["fields"]]
+        return f"${{{field}}}" in [each["description"] for each in state["signature"]["fields"]]
     except (KeyError, TypeError):
         return False

@@ -1,6 +1,7 @@
 """DSPy's view of the settings: those of ``sigwire.settings``, and the names in ``_OWN`` that only DSPy has.
 
-``save`` writes JSON, so it has no listeners and no functions; ``load_settings`` returns what ``configure`` takes.
+A program may have settings of its own, under other names: ``configure(my_key=3)``. A name that is almost one of the others is
+refused. ``save`` writes JSON, so it has no listeners and no functions; ``load_settings`` returns what ``configure`` takes.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from sigwire.adapters.base import Adapter
 from sigwire.core.json import loads
 from sigwire.dspy.lm import as_model
 from sigwire.dspy.tools import let_block_if
-from sigwire.errors import ConfigurationError, EventLoopError, InputError, StateError
+from sigwire.errors import ConfigurationError, EventLoopError, InputError, StateError, suggest, warn_user
 from sigwire.files.whole import write_whole
 from sigwire.lm.base import BaseLM
 from sigwire.observe.usage import UsageTracker, open_trackers
@@ -50,13 +51,20 @@ _OWN: Mapping[str, tuple[SettingValue, Callable[[SettingValue], bool], str]] = {
         lambda value: value is None or callable(value),
         "It is a function that makes an interpreter.",
     ),
+    "experimental": (False, lambda value: type(value) is bool, "It has no effect: nothing here is experimental."),
     "disable_history": (True, lambda value: type(value) is bool, "False keeps 10,000 calls of each module, True none."),
     "provide_traceback": (True, bool, "Errors always have their traceback."),
+    "text_loop": (
+        False,
+        lambda value: type(value) is bool,
+        "True makes each ReAct that is made run DSPy's loop in text.",
+    ),
     "rm": (None, lambda value: value is None or callable(value), "It is a function of query and k."),
 }
-_own_defaults = {name: default for name, (default, _, _) in _OWN.items()}
+_own_defaults: dict[str, SettingValue] = {name: default for name, (default, _, _) in _OWN.items()}
 _own: ContextVar[Mapping[str, SettingValue]] = ContextVar("sigwire_dspy_settings", default={})  # noqa: B039  (never changed)
 _configuring: WeakSet[asyncio.Task[Any]] = WeakSet()  # those that are done were first, and do not count
+_OF_MODELS = frozenset("api_base api_key base_url cache max_tokens model temperature top_p".split())  # of dspy.LM
 # Settings of contexts only: an object that is open in the context.
 _OPEN: Mapping[str, ContextVar[SettingValue]] = {
     name: ContextVar(f"sigwire_dspy_{name}", default=None) for name in ("send_stream", "usage_tracker")
@@ -64,7 +72,10 @@ _OPEN: Mapping[str, ContextVar[SettingValue]] = {
 
 
 def configure(**values: SettingValue) -> None:
-    """Change defaults for the whole process. Raises ``ConfigurationError`` for an unknown key or an unfit value.
+    """Change defaults for the whole process. Raises ``ConfigurationError`` for an unfit value.
+
+    A key that nothing else has is a setting of the program: it may have any value, and its first use is a warning.
+    ``ConfigurationError`` also if the key is a misspelt one, or an option of a model.
 
     >>> configure(usage_tracker=True)
     Traceback (most recent call last):
@@ -152,6 +163,9 @@ def _take_own(values: dict[str, SettingValue]) -> dict[str, SettingValue]:
     if name := next((name for name in values if name in _INSTEAD), None):
         known = ", ".join((*sorted(core_settings), *_OWN))
         raise ConfigurationError(f"There is no setting {name!r}. {_INSTEAD[name]} The settings are {known}.")
+    invented = {name: values.pop(name) for name in [*values] if name not in core_settings and name not in _OWN}
+    for name in invented.keys() - _own_defaults.keys() - _own.get().keys():
+        _check_invented(name)
     for name in _OWN.keys() & values.keys():
         _, fits, instead = _OWN[name]
         if not fits(values[name]):
@@ -164,7 +178,18 @@ def _take_own(values: dict[str, SettingValue]) -> dict[str, SettingValue]:
         values["callbacks"] = ()
     if "lm" in values and not hasattr(values["lm"], "respond"):
         values["lm"] = as_model(values["lm"])
-    return {name: values.pop(name) for name in _OWN.keys() & values.keys()}
+    return {**invented, **{name: values.pop(name) for name in _OWN.keys() & values.keys()}}
+
+
+def _check_invented(name: str) -> None:
+    """Warn about the first use of a setting that only the program has. Raises ``ConfigurationError`` for a likely mistake."""
+    known = [*core_settings, *_OWN]
+    hint = suggest(name, known)
+    if name in _OF_MODELS:
+        hint = f"It is an option of a model: configure(lm=dspy.LM(..., {name}=...)). "
+    if hint:
+        raise ConfigurationError(f"There is no setting {name!r}. {hint}The settings are {', '.join(sorted(known))}.")
+    warn_user(f"The setting {name!r} is one of the program alone: the library does not read it.")
 
 
 class DspySettings(SettingsAccess):
@@ -186,23 +211,27 @@ class DspySettings(SettingsAccess):
             return _OPEN[name].get()
         if name == "callbacks":  # a list in DSPy, which programs lengthen: [*settings.callbacks, mine]
             return list(super().__getattr__(name))
-        return _own.get().get(name, _own_defaults[name]) if name in _OWN else super().__getattr__(name)
+        return _own.get().get(name, _own_defaults.get(name)) if self._is_own(name) else super().__getattr__(name)
 
     def __setattr__(self, name: str, value: object) -> None:
         configure(**{name: value})
 
     def __getitem__(self, name: str) -> SettingValue:
-        return getattr(self, name) if name in ("callbacks", *_OPEN, *_OWN) else super().__getitem__(name)
+        return getattr(self, name) if name in ("callbacks", *_OPEN) or self._is_own(name) else super().__getitem__(name)
 
     def __setitem__(self, name: str, value: object) -> None:
         configure(**{name: value})
 
     def __contains__(self, name: object) -> bool:
-        return name in _OWN or super().__contains__(name)
+        return self._is_own(name) or super().__contains__(name)
 
     def __iter__(self) -> Iterator[str]:
         yield from super().__iter__()
-        yield from _OWN
+        yield from {**_own_defaults, **_own.get()}
+
+    @staticmethod
+    def _is_own(name: object) -> bool:
+        return name in _own_defaults or name in _own.get()
 
     def get(self, name: str, default: SettingValue = None) -> SettingValue:
         """Return the value of a key, or ``default`` if there is no such key."""
@@ -231,7 +260,7 @@ class DspySettings(SettingsAccess):
         state = {
             name: _encode(name, value)
             for name, value in self.copy().items()
-            if name not in exclude_keys and value != _DEFAULTS[name] and name not in ("trace", "injected")
+            if name not in exclude_keys and value != _DEFAULTS.get(name) and name not in ("trace", "injected")
         }
         write_whole(path, json.dumps(state, indent=2))
 

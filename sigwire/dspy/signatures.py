@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sigwire.dspy.missing import advise
 from sigwire.dspy.paths import add_paths
 from sigwire.errors import InputError
 from sigwire.signatures import declarations
@@ -58,3 +59,4 @@ def get_dspy_field_type(field: object) -> str:
 
 
 add_paths(__name__, "field signature utils")
+advise(__name__)

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args, overload
 from sigwire.core.events import AskStart, FieldDelta, FieldEnd, Finished, ProgramEvent
 from sigwire.core.example import Prediction
 from sigwire.core.record import FieldValues, plain_of
+from sigwire.dspy.callback import BaseCallback
 from sigwire.dspy.settings import context
 from sigwire.effects.emitting import Emit
 from sigwire.effects.emitting import stream as blocking_stream
@@ -28,7 +29,6 @@ from sigwire.modules.answer import meta_of
 from sigwire.modules.module import Module, module_paths
 from sigwire.modules.predict import Predict
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream
-from sigwire.observe.callbacks import BaseCallback
 from sigwire.settings import current
 
 if TYPE_CHECKING:
@@ -218,10 +218,33 @@ class _ModuleStarts(BaseCallback):
 
 
 def _resolve_all(program: Module, listeners: Sequence[StreamListener]) -> list[_ActiveListener]:
-    """Resolve listeners. Raises ``ConfigurationError`` for a field that is missing, not text or not unique."""
+    """Resolve listeners; an agent runs DSPy's loop from then on if a listener wants a field of that loop.
+
+    Raises ``ConfigurationError`` for a field that is missing, not text or not unique.
+    """
+    for listener in listeners:
+        _use_text_loops(program, listener)
     predictors = dict(program.named_predictors())
     paths, agents = module_paths(program), _agents_of(program)
     return [_resolve(listener, predictors, paths, agents) for listener in listeners]
+
+
+def _use_text_loops(program: Module, listener: StreamListener) -> None:
+    """Make the agents of a program run DSPy's loop if a listener wants the thought that only that loop asks for."""
+    if (wanted := listener.signature_field_name) != "next_thought":
+        return
+    meant = {name: predictor for name, predictor in program.named_predictors() if _is_meant(listener, name, predictor)}
+    if any(wanted in predictor.signature.output_fields for predictor in meant.values()):
+        return
+    agents: list[Any] = [part for _, part in program.named_sub_modules() if hasattr(part, "takes_text_loop")]
+    for agent in agents:
+        if any(agent.react is each for each in meant.values()) and agent.takes_text_loop():
+            agent.use_text_loop()
+
+
+def _is_meant(listener: StreamListener, name: str, predictor: Predict[..., Any]) -> bool:
+    is_named = listener.predict_name is None or name == listener.predict_name
+    return is_named and (listener.predict is None or predictor is listener.predict)
 
 
 def _agents_of(program: Module) -> dict[int, ReAct[..., Any]]:
@@ -242,9 +265,7 @@ def _resolve(
     found = {
         name: predictor
         for name, predictor in predictors.items()
-        if wanted in predictor.signature.output_fields
-        and (listener.predict is None or predictor is listener.predict)
-        and (listener.predict_name is None or name == listener.predict_name)
+        if wanted in predictor.signature.output_fields and _is_meant(listener, name, predictor)
     }
     if not found:
         raise ConfigurationError(
@@ -309,8 +330,8 @@ def streamify(
 
     The stream has a ``StreamResponse`` for each chunk of a selected field, a ``StatusMessage`` for each message of the
     provider, and the items that a user's model sends to ``settings.send_stream``. The last item is the prediction, omitted
-    on request if a listener received text. Without listeners it has the events of ``program.stream`` instead. An
-    error of the program is raised. Each call is a separate run; runs may overlap.
+    on request if text was streamed. Without listeners it has the events of ``program.stream`` instead. An error
+    of the program is raised. Each call is a separate run; runs may overlap.
 
     ``async_streaming=False`` returns an ordinary generator. ``is_async_program`` has no effect: the entry that a program
     defines decides. Raises ``ConfigurationError`` for listeners that fit no field.
@@ -403,6 +424,7 @@ class _Run:
                 if listener.caller is event.module:
                     listener.start_call()
         elif not self.active or not isinstance(event, _PROGRAM_EVENTS):  # a status, a chunk of a user's model
+            self.responded = self.responded or isinstance(event, FieldDelta)
             yield event
         elif isinstance(event, AskStart | FieldDelta | FieldEnd):
             for listener in self.active:

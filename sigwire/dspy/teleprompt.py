@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, pstdev
-from typing import Any, Never, TypeVar
+from typing import Any, Never, TypeAlias, TypeVar
 
 from sigwire.core.example import Example, Prediction
 from sigwire.core.example import Prediction as ScoreWithFeedback
@@ -23,6 +23,7 @@ from sigwire.dspy.predict.nearest import KNN
 from sigwire.dspy.types import Image
 from sigwire.errors import AdapterParseError, LMError, warn_user
 from sigwire.evaluate.evaluation import Evaluate
+from sigwire.evaluate.scores import read_score
 from sigwire.modules.ask import resolve_lm
 from sigwire.modules.module import Module
 from sigwire.optimizers.reports.report import OptimizationReport
@@ -46,6 +47,8 @@ __all__ = [
     "prepare_models_for_resampling",
 ]  # fmt: skip
 
+DSPyTrace: TypeAlias = "list[tuple[Any, dict[str, Any], Prediction]]"
+"""A trace, as metrics get it: predictor, inputs and outputs of each call."""
 M = TypeVar("M", bound=Module)
 T = TypeVar("T")
 
@@ -290,11 +293,15 @@ def _is_run(row: Example, ran: object) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class CandidateRuns:
-    """The runs of a candidate, in the order of the rows; a row whose run failed has no output and the ``failure_score``."""
+    """The runs of a candidate, in the order of the rows; a row whose run failed has no output and the ``failure_score``.
+
+    ``objective_scores``: what else the metric measured of each run, or ``None`` if it measured nothing else.
+    """
 
     outputs: Sequence[object]
     scores: Sequence[float]
     trajectories: Sequence[Mapping[str, object]] | None = None
+    objective_scores: Sequence[Mapping[str, float]] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -343,5 +350,7 @@ class DspyAdapter:
         runs = {run["example_ind"]: run for run in found}
         outputs = [runs[at]["prediction"] if at in runs else None for at in range(len(batch))]
         scores = [runs[at]["score"] if at in runs else self.failure_score for at in range(len(batch))]
-        numbers = [float(getattr(score, "score", score)) for score in scores]
-        return CandidateRuns(outputs, numbers, found if capture_traces else None)
+        read = [read_score(score) for score in scores]
+        others = [each.subscores for each in read]
+        trajectories = found if capture_traces else None
+        return CandidateRuns(outputs, [each.value for each in read], trajectories, others if any(others) else None)

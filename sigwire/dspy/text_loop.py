@@ -2,9 +2,12 @@
 
 An agent runs it where a program of DSPy relies on it, and the core's loop otherwise:
 
+    ReAct(..., text_loop=True)                or the setting ``text_loop``, when the agent is made
     react.react = ..., react.extract = ...    replaced by something else than a ``Predict`` or a ``ChainOfThought``
     def truncate_trajectory                   overridden
     tools=[]
+    agent.load(...)                           of a loop that DSPy saved, or of one in text
+    StreamListener("next_thought")            of ``streamify``, which switches the agent
 
 The predictors get the trajectory as text; it is a dict of ``thought_i``, ``tool_name_i``, ``tool_args_i``, ``observation_i``.
 Calls run like those of the core: with approval, limits, steps and a history. Outputs always come from ``extract``.
@@ -12,6 +15,7 @@ Calls run like those of the core: with approval, limits, steps and a history. Ou
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -25,9 +29,10 @@ from sigwire.core.record import to_plain
 from sigwire.core.response import Choice
 from sigwire.core.tools.calls import ToolCall, ToolResult, number_calls
 from sigwire.dspy.lm import SCRIPTED_FINISH
+from sigwire.dspy.settings import settings
 from sigwire.dspy.tools import Tool
 from sigwire.effects.steps import FunctionEffect, Steps
-from sigwire.errors import CallerError, ContextWindowExceededError, ModelError, warn_user
+from sigwire.errors import CallerError, ConfigurationError, ContextWindowExceededError, ModelError, warn_user
 from sigwire.modules.agents import conversation, react
 from sigwire.modules.agents.large_results.shortening import shorten
 from sigwire.modules.agents.run import Termination
@@ -81,19 +86,65 @@ class _TextRun:
 
 
 class TextReAct(react.ReAct[P, S]):
-    """``sigwire.ReAct`` that runs DSPy's loop if a program relies on it."""
+    """``sigwire.ReAct`` that runs DSPy's loop if a program relies on it.
+
+    ``text_loop=True`` makes it run it always, ``False`` only if nothing else can run; ``None``: the setting ``text_loop``.
+    """
 
     has_text_loop: ClassVar[bool] = True
+    text_loop: bool | None
 
     def __init__(
-        self, signature: str | Signature | Callable[P, S], tools: ToolsLike = (), max_iters: int = 20, **options: Any
+        self,
+        signature: str | Signature | Callable[P, S],
+        tools: ToolsLike = (),
+        max_iters: int = 20,
+        *,
+        text_loop: bool | None = None,
+        **options: Any,
     ) -> None:
         super().__init__(signature_of(signature), tools, max_iters, **options)
+        if text_loop not in (None, True, False) or (text_loop and not self.has_text_loop):
+            takes = "True, False or None" if self.has_text_loop else "no True: its loop is that of native calls"
+            raise ConfigurationError(
+                f"text_loop of {type(self).__name__} is {takes}, not {text_loop!r:.80} (making it)."
+            )
+        self.text_loop = text_loop
         if not self.toolbox.tools:
             self._offered = (self._submit.tool,)
             self.react.signature = self._signatures.turn(self._submit.name)
-        if self.has_text_loop and (self._overrides_truncation() or not self.toolbox.tools):
+        if not self.has_text_loop:
+            return
+        is_wanted = settings.text_loop if text_loop is None else text_loop
+        if is_wanted or self._overrides_truncation() or not self.toolbox.tools:
             self.react.signature = _turn_signature(self)
+
+    def loop_options(self) -> Mapping[str, object]:
+        """Return the options of the loop, for files of whole programs."""
+        is_text = True if _asks_in_text(self.react) else self.text_loop
+        return {} if is_text is None else {"text_loop": is_text}
+
+    def takes_text_loop(self) -> bool:
+        """Return True if ``use_text_loop`` changes the loop and loses nothing."""
+        asker: Any = self.react
+        is_open = self.has_text_loop and self.text_loop is not False and isinstance(asker, Predict)
+        return is_open and not _asks_in_text(self.react)
+
+    def use_text_loop(self) -> Callable[[], None]:
+        """Run DSPy's loop from now on, with its own instructions; returns the function that undoes it.
+
+        >>> agent = TextReAct("question -> answer", tools=[len])
+        >>> undo = agent.use_text_loop()
+        >>> list(agent.react.signature.output_fields)
+        ['next_thought', 'next_tool_name', 'next_tool_args']
+        """
+        before = self.react.signature, self.text_loop
+
+        def undo() -> None:
+            self.react.signature, self.text_loop = before
+
+        self.react.signature, self.text_loop = _turn_signature(self), True
+        return undo
 
     @property
     def tools(self) -> dict[str, Any]:
@@ -233,7 +284,11 @@ class TextReAct(react.ReAct[P, S]):
 
 
 _init: Any = vars(TextReAct)["__init__"]
-_init.__wrapped__ = vars(react.ReAct)["__init__"]  # saved programs have the same arguments
+_core: Any = inspect.signature(vars(react.ReAct)["__init__"])
+_option = inspect.Parameter("text_loop", inspect.Parameter.KEYWORD_ONLY, default=None)
+*_parameters, _config = _core.parameters.values()
+_init.__wrapped__ = vars(react.ReAct)["__init__"]  # saved programs have the same arguments, and this one
+_init.__signature__ = _core.replace(parameters=[*_parameters, _option, _config])
 
 
 def _asks_in_text(predictor: object) -> bool:

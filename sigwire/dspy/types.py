@@ -19,6 +19,7 @@ import pydantic
 from sigwire.core.json import JsonObject
 from sigwire.core.narrow import is_mapping
 from sigwire.core.record import FieldValues
+from sigwire.core.tools.tool import Tool
 from sigwire.dspy.marks import marked, split_message_content_for_custom_types
 from sigwire.dspy.type_methods import FieldMethods, MediumMethods, TypeMethods
 from sigwire.errors import InputError, warn_user
@@ -302,7 +303,7 @@ class Type(TypeMethods, pydantic.BaseModel):
     'Event: fair'
     """
 
-    _also: ClassVar[tuple[type, ...]] = (FieldType,)
+    _also: ClassVar[tuple[type, ...]] = (FieldType, Tool)
 
     def format(self) -> Any:
         """Return the value as JSON."""

@@ -64,6 +64,14 @@ class BaseCallback:
     >>> _ = listen_to(previous)
     """
 
+    def read_inputs(self, kind: str, instance: Any, inputs: FieldMap) -> FieldMap:
+        """Return the inputs of a call as the handlers of this listener get them. Override it to change their form."""
+        return inputs
+
+    def read_outputs(self, kind: str, instance: Any, outputs: Any) -> Any:
+        """Return the outputs of a call, ``None`` after a failure, as the handlers of this listener get them."""
+        return outputs
+
     def on_module_start(self, call_id: str, instance: Any, inputs: FieldMap) -> None: ...
     def on_module_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None: ...
     def on_lm_start(self, call_id: str, instance: Any, inputs: FieldMap) -> None: ...
@@ -171,7 +179,7 @@ class _WatchedCall:
 
     def __enter__(self) -> Callable[[object], None]:
         inputs = self._inputs() if callable(self._inputs) else self._inputs
-        self._notify("start", instance=self._instance, inputs=inputs)
+        self._notify("start", "inputs", inputs, instance=self._instance)
         self._id.parent = ACTIVE_CALL_ID.get()
         ACTIVE_CALL_ID.set(self._id)
         return self._end
@@ -186,15 +194,17 @@ class _WatchedCall:
         while isinstance(active, _CallId) and active.has_ended:
             active = active.parent
         ACTIVE_CALL_ID.set(active)
-        self._notify("end", outputs=None if error else self._outputs, exception=error)
+        self._notify("end", "outputs", None if error else self._outputs, exception=error)
 
-    def _notify(self, moment: str, **facts: object) -> None:
-        name = f"on_{self._kind}_{moment}"
+    def _notify(self, moment: str, name_of_value: str, value: object, **facts: object) -> None:
+        name, reader = f"on_{self._kind}_{moment}", f"read_{name_of_value}"
         for listener in self._listeners:
             if (handler := getattr(listener, name, None)) is None:
                 continue
             try:
-                handler(call_id=self._id, **facts)
+                read = getattr(listener, reader, None)  # a listener is any object with handlers
+                given = value if read is None else read(self._kind, self._instance, value)
+                handler(call_id=self._id, **{name_of_value: given}, **facts)
             except Exception as error:
                 warn_user(
                     f"{type(listener).__name__}.{name} failed and was ignored: {type(error).__name__}: {error}",

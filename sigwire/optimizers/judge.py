@@ -7,7 +7,7 @@ counts what a search may cost.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from sigwire.evaluate.cell import Cell
@@ -31,6 +31,7 @@ class ScoreTable:
     def __init__(self) -> None:
         self._scores: dict[str, dict[str, float]] = {}
         self._repeats: dict[tuple[str, str], dict[int, float]] = {}  # of rows with several runs
+        self._subscores: dict[str, dict[str, dict[str, list[float]]]] = {}  # by candidate, row and name, of each run
 
     def put(self, candidate: str, row: str, repeat: int, score: float | None) -> None:
         """Add the score of a run; ``None`` adds nothing."""
@@ -44,6 +45,22 @@ class ScoreTable:
         repeats = self._repeats.setdefault((candidate, row), first)
         repeats[repeat] = score
         scores[row] = _mean([repeats[at] for at in sorted(repeats)])
+
+    def put_subscores(self, candidate: str, row: str, subscores: Mapping[str, float]) -> None:
+        """Add what else the metric measured of a run."""
+        for name, score in subscores.items():
+            self._subscores.setdefault(candidate, {}).setdefault(row, {}).setdefault(name, []).append(score)
+
+    def subscores(self, rows: Sequence[str]) -> dict[str, dict[str, float]]:
+        """Return the mean of each subscore by candidate digest and name, over the runs on ``rows``."""
+        means: dict[str, dict[str, float]] = {}
+        for digest, found in self._subscores.items():
+            runs: dict[str, list[float]] = {}
+            for row in rows:
+                for name, scores in found.get(row, {}).items():
+                    runs.setdefault(name, []).extend(scores)
+            means |= {digest: {name: _mean(sorted(runs[name])) for name in sorted(runs)}} if runs else {}
+        return means
 
     def scores(self, candidate: Candidate, rows: Iterable[str] | None = None) -> dict[str, float]:
         """Return the mean score of each row that the candidate has, of ``rows`` or of all."""

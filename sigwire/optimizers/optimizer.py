@@ -473,6 +473,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
             trials=trials_of(events.seen),
             refused=tuple(event for event, _ in events.seen if isinstance(event, RefusedText)),
             scores=task.judge.table.by_candidate(task.val),
+            subscores=task.judge.table.subscores(task.val),
             costs=dict(engine.costs),
             texts=task.slots,
             warnings=(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +20,23 @@ def test_parallel_runs_in_a_parallel() -> None:
     assert {first.output, last.output, *(each.output for each in inner)} == set("0123")
     lm = predict.lm = dspy.DummyLM([{"output": "again"}] * 4)
     assert asyncio.run(parallel.acall(pairs))[1][1].output == "again"
+
+
+def test_parallel_takes_the_options_of_dspy_and_keeps_them_in_a_file(tmp_path: Path) -> None:
+    parallel = dspy.Parallel(2, None, True, True, provide_traceback=True, disable_progress_bar=True)
+    assert parallel([(len, ("ab",)), (len, (1,))])[:2] == ([2, None], [(1,)])
+    parallel.save(tmp_path / "program", save_program=True)
+    loaded: Any = dspy.load(tmp_path / "program")
+    assert (loaded.num_threads, loaded.return_failed_examples, loaded.provide_traceback) == (2, True, True)
+
+
+def test_parallel_warns_of_options_that_would_run_a_call_twice() -> None:
+    with pytest.warns(UserWarning, match="a slow call is not run a second time"):
+        assert dspy.Parallel(timeout=120)([(len, ("ab",))]) == [2]
+    with pytest.warns(UserWarning, match="straggler_limit: nothing is run twice"):
+        dspy.Parallel(straggler_limit=3)
+    with pytest.raises(dspy.ConfigurationError, match="no option 'stragglers'"):
+        dspy.Parallel(stragglers=3)  # type: ignore[call-arg]
 
 
 def test_call_of_a_parallel_has_a_usage_tracker_of_its_own_beside_the_open_one() -> None:

@@ -111,3 +111,30 @@ def test_math_has_the_parts_and_the_metric_of_dspy(monkeypatch: pytest.MonkeyPat
         data.metric(example, example)
     monkeypatch.setitem(sys.modules, "math_equivalence", SimpleNamespace(is_equiv=lambda one, other: one == other))
     assert data.metric(example, dspy.Prediction(answer=example.answer))
+
+
+@pytest.mark.parametrize(
+    ("options", "train", "dev"),
+    [
+        ({}, {"question", "answer"}, {"question", "answer", "gold_titles"}),
+        ({"keep_details": False}, {"question", "answer"}, {"question", "answer"}),
+        ({"keep_details": True}, {"id", "type", "context", "question", "answer", "gold_titles"}, None),
+    ],
+)
+def test_hotpotqa_has_the_hard_rows_in_three_parts(
+    monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], train: set[str], dev: set[str] | None
+) -> None:
+    def row(number: int, level: str = "hard") -> dict[str, Any]:
+        facts = {"title": ["A", "B", "A"], "sent_id": [0, 1, 2]}
+        texts = {"id": str(number), "question": f"q{number}", "answer": "a", "type": "bridge", "context": {}}
+        return {**texts, "level": level, "supporting_facts": facts}
+
+    rows = {"train": [*map(row, range(8)), row(9, "easy")], "validation": [row(20)]}
+    monkeypatch.setitem(sys.modules, "datasets", SimpleNamespace(load_dataset=lambda *names: rows))
+    found = datasets.HotPotQA(**options, input_keys=["question"])
+    assert (len(found.train), len(found.dev), len(found.test)) == (6, 2, 1)
+    assert {each.answer for each in found.train} == {"a"}
+    assert "q9" not in {each.question for each in found.train + found.dev}
+    assert {*found.train[0].keys()} == train
+    assert {*found.dev[0].keys()} == (train if dev is None else dev)
+    assert (found.test[0].gold_titles, *found.test[0].inputs().keys()) == ({"A", "B"}, "question")

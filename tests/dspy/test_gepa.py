@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from importlib import import_module
 from typing import Any
 
@@ -101,6 +102,26 @@ def test_multi_modal_proposer_shows_each_image_to_the_reflection_model() -> None
     assert program.optimization.trials[0].candidate.texts == {"self.instructions": "Name the horns first."}
 
 
+def measured(score: float, brevity: float) -> dspy.Prediction:
+    return dspy.Prediction(score=score, feedback="Say goat.", objective_scores={"brevity": brevity})
+
+
+def test_detailed_results_have_the_objective_scores_of_the_metric() -> None:
+    def metric(gold: Any, pred: Any, trace: Any = None, pred_name: Any = None, pred_trace: Any = None) -> Any:
+        return measured(*((1.0, 0.25) if pred.animal == "goat" else (0.0, 0.75)))
+
+    lm = dspy.FakeLM(lambda request: {"animal": "goat" if "Say goat." in request.messages[0].text else "cat"})
+    program: Any = dspy.GEPA(
+        metric, max_metric_calls=30, track_stats=True, num_threads=1,
+        reflection_lm=dspy.FakeLM(lambda request: {"instruction": "Say goat."}),
+    ).compile(dspy.Predict("photo: dspy.Image -> animal", lm=lm), trainset=ROWS, valset=ROWS)  # fmt: skip
+    found = program.detailed_results
+    assert found.val_aggregate_subscores == [{"brevity": 0.75}, {"brevity": 0.25}]
+    assert found.objective_pareto_front == {"brevity": 0.75}
+    assert found.per_objective_best_candidates == {"brevity": [0]}
+    assert json.loads(json.dumps(found.to_dict()))["objective_pareto_front"] == {"brevity": 0.75}
+
+
 def test_too_few_metric_calls_make_one_turn_and_warn() -> None:
     writer = dspy.FakeLM(lambda request: {"instruction": "Say goat."})
     optimizer = dspy.GEPA(wrong, max_metric_calls=3, reflection_lm=writer, num_threads=1)
@@ -128,6 +149,9 @@ def test_adapter_makes_and_scores_the_program_of_a_candidate(capsys: pytest.Capt
     assert (runs.outputs[0].animal, runs.outputs[1]) == ("True", None)
     assert [run["example_ind"] for run in runs.trajectories] == [0]
     assert adapter.evaluate(ROWS[:1], {}).trajectories is None
+    assert runs.objective_scores is None
+    adapter = adapters.DspyAdapter(student_module=student, metric_fn=lambda *_: measured(0.5, 0.25))
+    assert adapter.evaluate(ROWS[:1], {}).objective_scores == [{"brevity": 0.25}]
     assert "Say what you see." not in student.signature.instructions
 
 

@@ -41,8 +41,8 @@ AGENT_OF_DSPY = {
 }
 
 
-def test_an_agent_saved_by_dspy_loads_its_task_and_extraction_and_warns_of_its_loop() -> None:
-    agent = ReAct("question -> answer", tools=[add])
+def test_an_agent_without_the_loop_in_text_loads_the_task_of_one_of_dspy_and_warns() -> None:
+    agent = ReAct("question -> answer", tools=[add], text_loop=False)
     about_loop = agent.react.signature.instructions.removeprefix(agent.signature.instructions)
     demos = [{"question": "q", "next_thought": "Look."}]
     for task, learned in (("", agent.signature.instructions), ("Old.", "Old."), ("New.", "Old.")):
@@ -151,6 +151,7 @@ def test_predictor_of_dspy_loads_texts_demos_and_model(trusted: bool) -> None:
 
 def test_program_of_dspy_loads_every_part_but_the_text_about_the_loop() -> None:
     program = Program()
+    program.agent = ReAct("question -> answer", tools=[search], text_loop=False)
     loop = program.agent.react.dump_state()
     with pytest.warns(UserWarning, match=r"saved loop of 'agent\.react'.*next_tool_name"):
         program.load(FILES / "program.json")
@@ -168,8 +169,7 @@ def test_program_of_dspy_loads_every_part_but_the_text_about_the_loop() -> None:
 @pytest.mark.filterwarnings("ignore:The saved model has api_base")
 def test_agent_of_dspy_keeps_the_model_of_its_loop() -> None:
     agent = ReAct("question -> answer: int", tools=[search])
-    with pytest.warns(UserWarning, match="next_thought"):
-        agent.load(FILES / "agent.json")
+    agent.load(FILES / "agent.json")
     assert [part.lm.model for part in agent.predictors()] == ["openai/gpt-4o-mini"] * 2
 
 
@@ -230,7 +230,8 @@ def test_whole_program_is_loaded_from_its_folder_by_registered_classes(tmp_path:
     assert loaded.dump_state() == program.dump_state()
     assert loaded.second.demos == program.second.demos  # records, as in the program that was saved
     metadata = json.loads((tmp_path / "model.v1" / "metadata.json").read_text())
-    assert metadata["dependency_versions"].keys() == {"python", "sigwire"}
+    assert metadata["dependency_versions"].keys() == {"python"}
+    assert metadata["sigwire"]
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -207,3 +208,34 @@ def test_saved_adapter_keeps_native_types(tmp_path: Path) -> None:
         dspy.settings.save(tmp_path / "settings.json")
     loaded: Any = dspy.load_settings(tmp_path / "settings.json")["adapter"]
     assert (type(loaded), loaded.native_reasoning) == (dspy.ChatAdapter, False)
+
+
+def test_a_program_has_settings_of_its_own() -> None:
+    region = dspy.context(region="north", experimental=True)
+    with pytest.warns(UserWarning, match="'region' is one of the program alone"):
+        region.__enter__()
+    try:
+        with warnings.catch_warnings(action="error"), dspy.context(region="south"):
+            assert (dspy.settings.region, dspy.settings["region"], dspy.settings.get("region")) == ("south",) * 3
+        assert (dspy.settings.region, "region" in dspy.settings, dspy.settings.experimental) == ("north", True, True)
+        assert dspy.settings.copy()["region"] == "north"
+    finally:
+        region.__exit__(None, None, None)
+    assert (dspy.settings.get("region"), "region" in dspy.settings, dspy.settings.experimental) == (None, False, False)
+    with pytest.raises(AttributeError, match="There is no setting 'region'"):
+        _ = dspy.settings.region
+
+
+def test_a_setting_of_the_program_is_saved_as_data(tmp_path: Path) -> None:
+    with pytest.warns(UserWarning, match="'region'"), dspy.context(region="north"):
+        dspy.settings.save(tmp_path / "settings.json")
+    assert dspy.load_settings(tmp_path / "settings.json") == {"region": "north"}
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"), [("num_thread", "Did you mean num_threads?"), ("temperature", "an option of a model")]
+)
+def test_a_likely_mistake_is_no_setting_of_the_program(name: str, hint: str) -> None:
+    for change in (dspy.configure, lambda **values: dspy.context(**values).__enter__()):
+        with pytest.raises(ConfigurationError, match=hint):
+            change(**{name: 1})

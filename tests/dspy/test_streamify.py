@@ -283,7 +283,7 @@ class Talkative(StatusMessageProvider):
         self.name = name
 
     def tool_start_status_message(self, instance: Any, inputs: Any) -> str:
-        return f"{self.name}tool {instance.name} {dict(inputs).get('n', '')}".strip()
+        return f"{self.name}tool {instance.name} {inputs['kwargs'].get('n', '')}".strip()
 
     def tool_end_status_message(self, outputs: Any) -> str:
         return f"{self.name}tool gave {outputs}"

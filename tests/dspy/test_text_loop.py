@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import pydantic
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import sigwire
 import sigwire.dspy as dspy
 from sigwire.core.events import ToolDone
+from sigwire.dspy.streaming import StreamListener, StreamResponse
 from sigwire.errors import ConfigurationError, ContextWindowExceededError
 from sigwire.journal.errors import ApprovalNeeded
 
@@ -245,3 +247,133 @@ def test_extraction_that_cannot_be_read_stops_the_run_with_its_reason() -> None:
     with pytest.raises(sigwire.AgentStopped) as caught:
         agent(fruit="fig")
     assert caught.value.reason == "limit"
+
+
+# --- the switch
+
+ENDED = [dict(turn("weigh", fruit="fig")), dict(turn("finish")), {"reasoning": "It was weighed.", "grams": 80}]
+FIELDS = ["next_thought", "next_tool_name", "next_tool_args"]
+
+
+def made_by_option() -> Any:
+    return make_agent(text_loop=True)
+
+
+def made_by_setting() -> Any:
+    with dspy.context(text_loop=True):
+        return make_agent()
+
+
+def made_by_file(folder: Path) -> Any:
+    make_agent(text_loop=True).save(folder / "agent.json")
+    agent = make_agent()
+    agent.load(folder / "agent.json")
+    return agent
+
+
+@pytest.mark.parametrize("how", ["blocking", "awaited", "streamed", "nested"])
+@pytest.mark.parametrize("make", [made_by_option, made_by_setting, made_by_file])
+async def test_agent_of_the_switch_runs_the_loop_in_text(make: Any, how: str, tmp_path: Path) -> None:
+    agent = make(tmp_path) if make is made_by_file else make()
+    agent.set_lm(lm := dspy.DummyLM(ENDED))
+    program = Nested(agent) if how == "nested" else agent
+    if how == "streamed":
+        async with agent.astream(fruit="fig") as stream:
+            async for _ in stream:
+                pass
+        result = stream.value
+    else:
+        result = await program.acall(fruit="fig") if how == "awaited" else program(fruit="fig")
+    assert (result.grams, result.reasoning, len(lm.history)) == (80, "It was weighed.", 3)
+    assert [result.trajectory[f"tool_name_{number}"] for number in (0, 1)] == ["weigh", "finish"]
+    assert list(agent.tools) == ["weigh", "finish"]
+
+
+class Nested(dspy.Module):
+    def __init__(self, agent: Any) -> None:
+        super().__init__()
+        self.agent = agent
+
+    def forward(self, fruit: str) -> Any:
+        return self.agent(fruit=fruit)
+
+
+def test_agent_keeps_the_loop_of_the_core_when_its_option_refuses_the_setting() -> None:
+    with dspy.context(text_loop=True):
+        agent = make_agent(text_loop=False)
+    assert list(agent.tools) == ["weigh", "submit"]
+
+
+@pytest.mark.parametrize(("kind", "value"), [(dspy.ReAct, "yes"), (dspy.ReActV2, True)])
+def test_switch_of_another_value_is_refused(kind: Any, value: Any) -> None:
+    with pytest.raises(ConfigurationError, match=rf"text_loop of {kind.__name__} is .*, not {value!r}"):
+        make_agent(kind=kind, text_loop=value)
+
+
+def test_whole_program_keeps_the_switch(tmp_path: Path) -> None:
+    for given, fields in ((True, FIELDS), (False, ["tool_calls"]), (None, ["tool_calls"])):
+        make_agent(text_loop=given).save(tmp_path / f"{given}", save_program=True)
+        loaded: Any = dspy.load(tmp_path / f"{given}", functions=[weigh])
+        assert (list(loaded.react.signature.output_fields), loaded.text_loop) == (fields, given)
+
+
+def loop_of_dspy(**changes: Any) -> Any:
+    """Return a state of DSPy's ``ReAct("fruit -> grams: int")`` with a demo."""
+    names = ("fruit", "trajectory", *FIELDS)
+    fields = [{"prefix": f"{name}:", "description": f"${{{name}}}"} for name in names]
+    demo = {"fruit": "kiwi", "trajectory": "", **dict(turn("weigh", fruit="kiwi"))}
+    loop = {"traces": [], "train": [], "demos": [demo], "lm": None}
+    extract = [{"prefix": f"{name}:", "description": name} for name in ("fruit", "trajectory", "reasoning", "grams")]
+    return {
+        "react": {**loop, "signature": {"instructions": "You are an Agent. Weigh.", "fields": fields}},
+        "extract.predict": {**loop, "demos": [], "signature": {"instructions": "Read.", "fields": extract}},
+        **changes,
+    }
+
+
+def test_agent_that_loads_a_loop_of_dspy_shows_its_instructions_and_demos() -> None:
+    agent = make_agent()
+    agent.load_state(loop_of_dspy())
+    agent.set_lm(lm := dspy.DummyLM(ENDED))
+    assert agent(fruit="fig").grams == 80
+    texts = [str(message["content"]) for message in lm.history[0]["messages"]]
+    assert "You are an Agent. Weigh." in texts[0]
+    assert any("kiwi" in text for text in texts[1:-1])
+    assert agent.dump_state()["react"]["demos"] == loop_of_dspy()["react"]["demos"]
+
+
+def test_agent_keeps_its_loop_when_the_rest_of_the_state_is_refused() -> None:
+    agent = make_agent()
+    before = agent.dump_state()
+    state = loop_of_dspy()
+    with pytest.raises(sigwire.StateError):
+        agent.load_state({**state, "extract.predict": {**state["extract.predict"], "demos": 3}})
+    assert (agent.dump_state(), agent.text_loop, list(agent.tools)) == (before, None, ["weigh", "submit"])
+
+
+class TwoAgents(dspy.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second = make_agent(), make_agent()
+
+    def forward(self, fruit: str) -> Any:
+        return self.second(fruit=fruit)
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+async def test_listener_of_the_thought_makes_its_agent_run_the_loop_in_text(is_async: bool) -> None:
+    program = TwoAgents()
+    program.set_lm(sigwire.FakeLM(ENDED))
+    listener = StreamListener("next_thought", predict=program.second.react, allow_reuse=True)
+    stream: Any = dspy.streamify(program, stream_listeners=[listener], async_streaming=cast(Any, is_async))(fruit="fig")
+    items = [item async for item in stream] if is_async else list(stream)
+    chunks = [item for item in items if isinstance(item, StreamResponse)]
+    assert "".join(item.chunk for item in chunks) == "I call weigh.I call finish."
+    assert {item.predict_name for item in chunks} == {"second.react"}
+    assert items[-1].grams == 80
+    assert (list(program.first.tools), list(program.second.tools)) == (["weigh", "submit"], ["weigh", "finish"])
+
+
+def test_listener_of_the_thought_is_refused_when_the_option_of_its_agent_is_false() -> None:
+    with pytest.raises(ConfigurationError, match="No predictor of the program writes 'next_thought'"):
+        dspy.streamify(make_agent(text_loop=False), stream_listeners=[StreamListener("next_thought")])

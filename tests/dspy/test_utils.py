@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 
 import sigwire
 import sigwire.dspy as dspy
+from sigwire.dspy.utils import download
 from sigwire.dspy.utils.parallelizer import ParallelExecutor
 
 
@@ -152,3 +154,45 @@ def test_paths_of_dsp_are_those_of_the_settings_and_dicts_with_attributes() -> N
     assert (record, settings) == ({"b": 2}, dspy.settings)
     with pytest.raises(AttributeError, match="no attribute 'a'"):
         record.a  # noqa: B018
+
+
+class Files(BaseHTTPRequestHandler):
+    """Serves one file; the second half of ``/cut.jsonl`` never arrives."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "10")
+        self.end_headers()
+        self.wfile.write(b"01234" if self.path.startswith("/cut") else b"0123456789")
+
+    def log_message(self, format: str, *args: object) -> None: ...
+
+
+@pytest.fixture
+def files() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Files)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def test_download_writes_a_file_once_and_keeps_no_part_of_one(
+    files: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        download(f"{files}/a/wiki%20one.jsonl?raw=true")
+    assert (tmp_path / "wiki one.jsonl").read_bytes() == b"0123456789"
+    assert capsys.readouterr().out == "Downloading 'wiki one.jsonl'...\n"
+    with pytest.raises(OSError, match="5 of 10 bytes"):
+        download(f"{files}/cut.jsonl")
+    assert [path.name for path in tmp_path.iterdir()] == ["wiki one.jsonl"]
+
+
+@pytest.mark.parametrize("url", ["file:///etc/hosts", "https://files.example/", "wiki.jsonl"])
+def test_download_refuses_what_is_no_url_of_a_file(url: str) -> None:
+    with pytest.raises(sigwire.InputError, match="no URL of a file"):
+        download(url)

@@ -471,7 +471,8 @@ def test_saved_program_loads_into_new_program(tmp_path: Path) -> None:
     pair.save(path)
     saved = json.loads(path.read_text(encoding="utf-8"))
     assert set(saved) == {"first", "second.predict", "metadata"}
-    assert set(saved["metadata"]["dependency_versions"]) == {"python", "sigwire"}
+    assert saved["metadata"].keys() == {"dependency_versions", "sigwire"}
+    assert set(saved["metadata"]["dependency_versions"]) == {"python"}  # DSPy's loader looks each up among its own
     fresh = Pair()
     fresh.load(path)
     assert Pair().load_state(pair.dump_state()).dump_state() == fresh.dump_state()

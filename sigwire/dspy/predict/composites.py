@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from sigwire.core.example import Completions, Prediction
 from sigwire.dspy.modules import Module as DspyModule
+from sigwire.dspy.modules import options_with_effect
 from sigwire.dspy.settings import context, settings
 from sigwire.effects.steps import Steps
 from sigwire.errors import InputError, ModelError, warn_user
@@ -48,12 +49,34 @@ class _MissingOutput(InputError, KeyError):
 class Parallel(DspyModule, parallel.Parallel):
     """``sigwire.Parallel``; the inputs of a ``Parallel`` among the programs are its list of pairs.
 
-    If there is a ``settings.usage_tracker``, each call has one of its own; requests count in both.
+    If there is a ``settings.usage_tracker``, each call has one of its own; requests count in both. No bar is shown, errors
+    keep their traceback, and nothing is run twice: ``provide_traceback`` and ``disable_progress_bar`` have no effect,
+    ``timeout`` and ``straggler_limit`` are a warning.
 
     >>> inner, double = Parallel(), lambda n: 2 * n
     >>> Parallel(num_threads=2)([(double, {"n": 1}), (inner, [(double, {"n": 2}), (double, {"n": 3})])])
     [2, [4, 6]]
     """
+
+    def __init__(
+        self,
+        num_threads: int | None = None,
+        max_errors: int | None = None,
+        access_examples: bool = True,
+        return_failed_examples: bool = False,
+        provide_traceback: bool | None = None,
+        disable_progress_bar: bool = False,
+        timeout: float | None = None,
+        straggler_limit: int | None = None,
+        *,
+        callbacks: Sequence[object] | None = None,
+    ) -> None:
+        parallel.Parallel.__init__(
+            self, num_threads, max_errors, access_examples, return_failed_examples, callbacks=callbacks
+        )
+        self.provide_traceback, self.disable_progress_bar = provide_traceback, disable_progress_bar
+        self.timeout, self.straggler_limit = timeout, straggler_limit
+        options_with_effect("Parallel", {"timeout": timeout, "straggler_limit": straggler_limit})
 
     def steps(
         self, exec_pairs: Iterable[parallel.ProgramCall], num_threads: int | None = None

@@ -10,6 +10,7 @@ import ast
 from typing import Any
 
 from sigwire.core.example import Completions, Example, Prediction
+from sigwire.dspy.missing import advise
 from sigwire.dspy.modules import Module
 from sigwire.dspy.paths import add_paths
 from sigwire.dspy.primitives import repl_types as sandbox_serializable
@@ -58,3 +59,4 @@ add_paths(
     __name__, "base_module code_interpreter example local_interpreter module prediction program python_interpreter"
 )
 add_paths("sigwire.dspy.primitives.repl_types", "sandbox_serializable", __name__)
+advise(__name__)

@@ -167,6 +167,10 @@ class ReAct(ReadsInputs, Generic[P, S]):
         """The tools by name, including the submit tool."""
         return {**self.toolbox.tools, self._submit.name: self._submit.tool}
 
+    def loop_options(self) -> Mapping[str, object]:
+        """Return the options of a loop of a subclass, which files of whole programs have."""
+        return {}
+
     def session(self, conversation: History | FieldValues | Sequence[object] = ()) -> ChatSession:
         """Return a conversation with this agent, from the turns of an earlier one."""
         from sigwire.modules.agents.session import ChatSession  # agents without one do not load it

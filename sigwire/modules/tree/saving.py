@@ -24,7 +24,7 @@ from sigwire.files.whole import write_whole
 from sigwire.modules.tree.walk import Parameter
 from sigwire.signatures.fields import SignatureSpec
 
-__all__ = ["NoStateFile", "plain_records", "prepare", "prepare_one", "read", "with_model", "write"]
+__all__ = ["NoStateFile", "file_metadata", "plain_records", "prepare", "prepare_one", "read", "with_model", "write"]
 
 _METADATA = "metadata"
 
@@ -121,11 +121,19 @@ def write(path: str | os.PathLike[str], state: JsonObject) -> None:
         raise StateError(
             f"A parameter named {_METADATA!r} cannot be saved: the file stores versions under that name. Rename it."
         )
-    versions: JsonObject = {"python": ".".join(map(str, sys.version_info[:3])), "sigwire": version()}
-    text = _text({**state, _METADATA: {"dependency_versions": versions}})
+    text = _text({**state, _METADATA: file_metadata()})
     if not target.parent.is_dir():
         raise NoStateFile(f"There is no directory {str(target.parent)!r} to save {target.name!r} in. Create it first.")
     write_whole(target, text + "\n")
+
+
+def file_metadata() -> JsonObject:
+    """Return the versions that write a file. Readers look each of ``dependency_versions`` up: it has names that all know.
+
+    >>> sorted(file_metadata())
+    ['dependency_versions', 'sigwire']
+    """
+    return {"dependency_versions": {"python": ".".join(map(str, sys.version_info[:2]))}, "sigwire": version()}
 
 
 def _text(state: JsonObject) -> str:

@@ -214,6 +214,7 @@ class Engine:
             if effect.by == "student":
                 self.costs[run.candidate.digest] = self.costs.get(run.candidate.digest, Spent()).plus(cost)
                 self._table.put(run.candidate.digest, run.row, run.repeat, cell.score)
+                self._table.put_subscores(run.candidate.digest, run.row, cell.subscores)
                 self._failed.update([] if cell.failure is None else [cell.failure.type])
                 self.calls_of.setdefault(run.candidate.digest, CallTotals()).add(cell)
             self.calls.add(cell)

@@ -54,6 +54,29 @@ class GEPAResult:
         return [sum(each.values()) / len(each) for each in self.val_subscores]
 
     @property
+    def val_aggregate_subscores(self) -> list[Mapping[str, float]] | None:
+        """The means of the metric's subscores of each candidate, by name; ``None`` if the metric has none."""
+        found = [self._report.subscores.get(each.digest, {}) for each in self._candidates]
+        return found if any(found) else None
+
+    @property
+    def objective_pareto_front(self) -> dict[str, float] | None:
+        """The best mean of each subscore."""
+        best: dict[str, float] = {}
+        for each in self.val_aggregate_subscores or ():
+            for name, mean in each.items():
+                best[name] = max(mean, best.get(name, mean))
+        return best or None
+
+    @property
+    def per_objective_best_candidates(self) -> dict[str, list[int]] | None:
+        """The numbers of the candidates with the best mean, by subscore."""
+        means, front = self.val_aggregate_subscores, self.objective_pareto_front
+        if means is None or front is None:
+            return None
+        return {name: [at for at, each in enumerate(means) if each.get(name) == best] for name, best in front.items()}
+
+    @property
     def per_val_instance_best_candidates(self) -> dict[str, list[int]]:
         """The numbers of the candidates with the best score, by row."""
         best = self.highest_score_achieved_per_val_task
@@ -103,6 +126,11 @@ class GEPAResult:
 
     def to_dict(self) -> JsonObject:
         """Return the result as JSON, with texts in place of programs."""
+        means, best, front = (
+            self.val_aggregate_subscores,
+            self.per_objective_best_candidates,
+            self.objective_pareto_front,
+        )
         return {
             "candidates": [dict(each.texts) for each in self._candidates],
             "parents": [list(each) for each in self.parents],
@@ -111,6 +139,9 @@ class GEPAResult:
             "per_val_instance_best_candidates": {
                 row: list(found) for row, found in self.per_val_instance_best_candidates.items()
             },
+            "val_aggregate_subscores": None if means is None else [dict(each) for each in means],
+            "per_objective_best_candidates": None if best is None else {name: [*found] for name, found in best.items()},
+            "objective_pareto_front": None if front is None else {**front},
             "highest_score_achieved_per_val_task": dict(self.highest_score_achieved_per_val_task),
             "discovery_eval_counts": list(self.discovery_eval_counts),
             "total_metric_calls": self.total_metric_calls,

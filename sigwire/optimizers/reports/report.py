@@ -169,7 +169,8 @@ class OptimizationReport(HasCard):
     """The report of ``compile``: ``program.optimization``.
 
     ``winner`` is what the program has, ``found`` what the rule found; they differ if the student was kept (``kept_student``:
-    the reason). ``scores`` by candidate digest and validation row; ``costs`` of all runs of a candidate, by digest.
+    the reason). ``scores`` by candidate digest and validation row; ``subscores`` (what else the metric measured) by digest and
+    name, means over validation rows; ``costs`` of all runs of a candidate, by digest.
     ``reused``: questions that were not asked, because the search had asked them before.
     ``calls``: calls and errors of tools, and warnings, of the whole search; ``winner_calls``: of the runs of the winner.
     ``segments``: the parts of a search that was resumed.
@@ -185,6 +186,7 @@ class OptimizationReport(HasCard):
     trials: tuple[SearchTrial, ...] = ()
     refused: tuple[RefusedText, ...] = ()
     scores: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])
+    subscores: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])
     costs: Mapping[str, Spent] = field(default_factory=dict[str, Spent])
     texts: Mapping[Slot, str] = field(default_factory=dict[str, str])  # of the student
     warnings: tuple[str, ...] = ()
@@ -297,6 +299,7 @@ class OptimizationReport(HasCard):
             "trials": [each.to_json() for each in self.trials],
             "refused": [each.to_json() for each in self.refused],
             "scores": {digest: dict(found) for digest, found in self.scores.items()},
+            "subscores": {digest: dict(found) for digest, found in self.subscores.items()},
             "costs": {digest: cost.to_json() for digest, cost in self.costs.items()},
             "texts": dict(self.texts),
             "warnings": list(self.warnings),

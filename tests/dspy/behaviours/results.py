@@ -50,7 +50,7 @@ _REASONS = {
         adapters_chat/chat_float_underscores adapters_tools/vague_list agents/react_image
         models/lm_provider_attrs modules/meta_names
         optimizers/bootstrap_validation_attr optimizers/knn_few_shot
-        signatures/signature_state_unnamed streaming/stream_final_off tools/tool_tool_in_type_extraction
+        signatures/signature_state_unnamed
     """,
 }
 for _reason, _names in _REASONS.items():
