@@ -150,14 +150,17 @@ class ConfigurationError(CallerError, ValueError):
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """Return a sentence for an error text that names the most similar known name; "" if none is similar.
+    """Return a sentence for an error text that names the most similar known name, or one that it begins; "" if none is.
 
-    >>> suggest("temprature", ["temperature", "top_p"]), suggest("nonsense", ["temperature"])
-    ('Did you mean temperature? ', '')
+    >>> suggest("temprature", ["temperature", "top_p"]), suggest("desc", ["name", "description"]), suggest("nonsense", ["x"])
+    ('Did you mean temperature? ', 'Did you mean description? ', '')
     """
     from difflib import get_close_matches  # needed for errors only
 
-    similar = get_close_matches(name, known, 1, 0.75)
+    names = sorted(known)
+    similar = get_close_matches(name, names, 1, 0.75)
+    if not similar and len(name) > 2:  # beginnings are short, and not similar for difflib
+        similar = sorted((each for each in names if each.lower().startswith(name.lower())), key=len)
     return f"Did you mean {similar[0]}? " if similar else ""
 
 
