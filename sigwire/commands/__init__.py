@@ -9,6 +9,7 @@ scale       runs over many rows: coordinator, batch
 
 parser      the parser of all verbs              output         tables, JSON, errors, exit status
 programs    app:program, its model and state    data           files of examples, inputs of programs
+arguments   arguments by name, and errors in terms of them
 
 A file imports nothing but the standard library at its top: ``sigwire VERB --help`` loads it. ``sigwire --help`` loads none.
 """

@@ -10,14 +10,13 @@ from enum import IntEnum
 from itertools import zip_longest
 from typing import cast
 
-from sigwire.commands.parser import options_of
+from sigwire.commands.arguments import in_arguments
 from sigwire.errors import CallerError, LMNotConfigured, SigwireError
 
 __all__ = [
     "Status",
     "UsageError",
     "add_json",
-    "in_arguments",
     "keep_input",
     "place_of",
     "print_error",
@@ -79,47 +78,6 @@ def _text_of(error: BaseException) -> str:
     if isinstance(error, IsADirectoryError) and error.filename:
         return f"{error.filename!r} is a folder (opening it). Name a file."
     return text
-
-
-def in_arguments(text: str, options: Namespace) -> str:
-    """Return an error text of the library with arguments of the verb in place of options of Python.
-
-    >>> made = ArgumentParser()
-    >>> _ = made.add_argument("--metric"), made.add_argument("--set", metavar="NAME=VALUE"), made.add_argument("--common")
-    >>> in_arguments('Write GEPA(metric=app:exact, auto="light").', Namespace(arguments=made))
-    'Write --metric app:exact --set auto=light.'
-    """
-    import re
-
-    if "Write def " in text:  # Python of the user's file
-        return text
-    known = options_of(options.arguments)
-
-    def argument(match: re.Match[str]) -> str:
-        python, value = match[1], match[2].strip("\"'")
-        name = f"--{_ARGUMENTS.get(python, python.replace('_', '-'))}"
-        if name in known:
-            action = known[name]
-            if value in _PLACEHOLDERS and getattr(options, action.dest, None):
-                return ""  # given
-            shown = str(action.metavar or action.dest.upper()) if value in _PLACEHOLDERS else value
-            return name if action.nargs == 0 else f"{name} {shown}"
-        return f"--set {python}={value}" if "--set" in known else f"{python}={value}"
-
-    for pattern, replacement in _SENTENCES:
-        text = re.sub(pattern, replacement, text)
-    text = re.sub(r"\b[A-Z]\w*\(((?:\w+=[^(),]+(?:, )?)+)\)", lambda call: call[1].replace(", ", " "), text)
-    return re.sub(r"(?<![-\w])([a-z]\w*)=(\"[^\"]*\"|'[^']*'|\.\.\.|[\w:./]*\w)", argument, text)
-
-
-_ARGUMENTS: Mapping[str, str] = {"num_threads": "threads", "prompt_model": "prompt-lm", "money": "budget"}
-"""Options of Python whose arguments have another name."""
-_PLACEHOLDERS = ("", "...", "my_metric")
-_SENTENCES = (
-    (r'Pass another log=, resume="append".*', "Name another file with --log."),
-    (r" With log=, the next evaluation goes on from there\.", ""),
-)
-"""Advice of the library that a command has no arguments for."""
 
 
 def print_error(verb: str, text: str) -> None:

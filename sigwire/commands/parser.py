@@ -11,9 +11,10 @@ from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
+from sigwire.commands.arguments import options_of
 from sigwire.core.lazy import version
 
-__all__ = ["VERBS", "command_of", "options_of", "parse", "parser"]
+__all__ = ["VERBS", "CommandParser", "command_of", "parse", "parser"]
 
 VERBS: Mapping[str, str] = {
     "eval": "run a program on examples and score it",
@@ -72,7 +73,7 @@ def parser(*only: str) -> argparse.ArgumentParser:
     >>> parser().parse_args(["view", "runs/a.jsonl"]).paths
     ['runs/a.jsonl']
     """
-    made = _Parser(
+    made = CommandParser(
         prog="sigwire",
         description="Typed signatures for language models: evaluate, preview and optimize programs.",
         epilog="Exit status: 0 done, 1 below a bound, 2 usage, 3 aborted, 130 interrupted. "
@@ -89,12 +90,6 @@ def parser(*only: str) -> argparse.ArgumentParser:
             verb.usage = _usage(verb)
             verb.set_defaults(run=command.run, arguments=verb)
     return made
-
-
-def options_of(made: argparse.ArgumentParser) -> dict[str, argparse.Action]:
-    """Return the options of a parser by name, such as ``--log``."""
-    actions: list[argparse.Action] = made._actions  # pyright: ignore[reportPrivateUsage]  # argparse has no public view
-    return {name: action for action in actions for name in action.option_strings}
 
 
 def _usage(made: argparse.ArgumentParser) -> str:
@@ -115,7 +110,9 @@ def _usage(made: argparse.ArgumentParser) -> str:
     return "\n".join(wrap(" ".join(words), get_terminal_size().columns - len("usage: "), subsequent_indent=" " * 4))
 
 
-class _Parser(argparse.ArgumentParser):
+class CommandParser(argparse.ArgumentParser):
+    """Reports an error as one line."""
+
     def error(self, message: str) -> NoReturn:
         """Print one line on stderr, and exit with status 2."""
         from sigwire.commands.output import Status, print_error  # needed for errors only

@@ -50,7 +50,9 @@ def _contents(found: object, file: str) -> str:
     names = [
         name
         for name, value in getattr(found, "__dict__", {}).items()
-        if callable(value) and not name.startswith("_") and getattr(value, "__module__", owner) == _module_of(value, owner)
+        if callable(value)
+        and not name.startswith("_")
+        and getattr(value, "__module__", owner) == _module_of(value, owner)
     ]
     return f"{file} has {', '.join(sorted(names)[:20])}." if names else f"{file} defines no program and no function."
 

@@ -10,7 +10,8 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
-from sigwire.commands.output import UsageError, in_arguments, keep_input
+from sigwire.commands.arguments import in_arguments
+from sigwire.commands.output import UsageError, keep_input
 from sigwire.errors import ConfigurationError
 
 __all__ = ["add", "run"]
