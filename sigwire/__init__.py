@@ -19,6 +19,7 @@ files          files, locks and databases     core          values that all laye
 effects        steps and their drivers        show          cards of objects
 keywords       unknown keywords               overriding    methods that a subclass may override
 errors         every error, by the side that can fix it
+tracebacks     how people see errors: without frames of the library
 
 The public names, by groups:
 """

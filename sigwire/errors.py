@@ -44,6 +44,7 @@
 Warnings: DemoWarning, ToolWarning.
 A message has three parts: what happened, where, what to do next; attributes have the same facts. No error has a key or header.
 An error that leaves a program has the attribute ``where`` and a note with the same facts.
+Frames of the library are not shown where an error ends a program, or in IPython (``sigwire.tracebacks``).
 ``whose`` of a class: whose problem an error inside a tool is. ``ends_run`` decides by it whether the agent's run ends.
 """
 
@@ -54,6 +55,8 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
+
+from sigwire.tracebacks import NOT_THE_USERS, install, render
 
 __all__ = [
     "AdapterParseError", "AgentStopped", "BudgetSpent", "CallerError", "ConfigurationError", "ContentFiltered",
@@ -69,8 +72,6 @@ __all__ = [
 Whose: TypeAlias = Literal["model", "inner model", "request", "provider", "program", "run", "author"]
 """Whose problem an error inside a tool is: the calling model's, the model's that the tool asks, that of what the tool sent, the
 provider's, the program's, the run's, or the tool author's. A "provider", a "program" and a "run" end the agent's run."""
-
-_NOT_THE_USERS = {"sigwire", "asyncio", "concurrent", "threading"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +111,13 @@ class SigwireError(Exception):
 
     where: Where | None = None
     whose: ClassVar[Whose] = "author"
+
+    def _render_traceback_(self) -> list[str]:
+        """Return the lines that IPython shows: the user's frames, without those of the library."""
+        return render(self)
+
+
+install(SigwireError)
 
 
 def ends_run(error: BaseException) -> bool:
@@ -529,6 +537,6 @@ class ToolWarning(UserWarning):
 def warn_user(text: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the line of the user's program that led to this call, however deep in the package the reason is found."""
     frame, level = sys._getframe(1), 2  # pyright: ignore[reportPrivateUsage]
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in _NOT_THE_USERS:
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in NOT_THE_USERS:
         frame, level = frame.f_back, level + 1
     warnings.warn(text, category, stacklevel=level)
