@@ -216,9 +216,7 @@ __all__ = sorted(_MODULE_OF)  # pyright: ignore[reportUnsupportedDunderAll]
 def __getattr__(name: str) -> object:
     module = _MODULE_OF.get(name)
     if module is None:
-        raise AttributeError(
-            f"sigwire has no public name {name!r}; {_advice(name)}.", name=name, obj=sys.modules[__name__]
-        )
+        raise AttributeError(_advice(name), name=name, obj=sys.modules[__name__])
     value = getattr(import_module(module), name)
     globals()[name] = value
     return value
@@ -229,17 +227,20 @@ def __dir__() -> list[str]:
 
 
 def _advice(name: str) -> str:
-    """Return the place of a name that the table does not have."""
+    """Return an error text for a name that the table does not have."""
     if name in import_module("sigwire.door_names").DOOR_NAMES:
         names = import_module("sigwire.core.foreign_names")
-        return f"it is in {names.DOOR} (import {names.DOOR} as {names.NAMESPACE})"
+        return (
+            f"sigwire has no public name {name!r} (reading an attribute). It is in {names.DOOR}: "
+            f"import {names.DOOR} as {names.NAMESPACE}."
+        )
     if (
         name.isidentifier()
         and not name.startswith("_")
         and import_module("importlib.util").find_spec(f"sigwire.{name}")
     ):
-        return f"it is a module of sigwire (import sigwire.{name})"
-    return "dir(sigwire) lists them"
+        return f"The module sigwire.{name} is not imported yet (reading an attribute). Write import sigwire.{name}."
+    return f"sigwire has no public name {name!r} (reading an attribute). dir(sigwire) lists them."
 
 
 def _page() -> str:
