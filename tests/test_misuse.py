@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +38,7 @@ def named(name: str) -> object:
 ANY: Any = sigwire
 MISUSES: dict[str, tuple[Callable[[], object], str]] = {
     "module that is not imported": (lambda: named("commands_"), "dir(sigwire)"),
-    "name of the door": (lambda: named("Assert" if hasattr(sigwire, "Assert") else "bootstrap_trace_data"), "sigwire."),
+    "name of the door": (lambda: named("streamify"), "It is in sigwire.dspy"),
     "adapter by name": (lambda: ANY.configure(adapter="json"), "Write adapter=sigwire.JSONAdapter()."),
     "model by name": (lambda: ANY.configure(lm="openai/x"), "Write lm=sigwire.LM('openai/x')."),
     "class of an adapter": (lambda: ANY.configure(adapter=sigwire.JSONAdapter), "Write adapter=JSONAdapter(...)."),
@@ -60,7 +61,7 @@ MISUSES: dict[str, tuple[Callable[[], object], str]] = {
     "rule without a candidate": (lambda: compiled(NoCandidate(metric=right)), "task.baseline"),
     "plan of a rule that yields text": (lambda: planned(TextRule(metric=right)), "yield from measure"),
     **{
-        f"{kind.__name__} of {name}": (lambda kind=kind, source=source: kind(source), f"{kind.__name__}.from_path(")
+        f"{kind.__name__} of {name}": (partial(kind, source), f"{kind.__name__}.from_path(")
         for kind in (sigwire.Audio, sigwire.File, sigwire.Image)
         for name, source in {"a number": 5, "a path": Path("a.bin"), "nothing": None}.items()
     },
@@ -88,7 +89,7 @@ class NoRule(Optimizer):
 class NoCandidate(Optimizer):
     """An optimizer whose rule forgets its candidate."""
 
-    def rule(self, task: Task, options: Any) -> Iterator[Any]:
+    def rule(self, task: Task, options: Any) -> Any:
         yield from ()
 
 
@@ -128,7 +129,7 @@ def test_rule_that_does_not_search_is_a_rule_error(optimizer: Any) -> None:
 def test_errors_of_effects_and_their_answers_reach_the_rule() -> None:
     seen: list[object] = []
 
-    def rule() -> Iterator[Any]:
+    def rule() -> Any:
         seen.append((yield Report(ANY_EVENT)))
         try:
             yield Report(ANY_EVENT)

@@ -45,8 +45,7 @@ def raise_in_a_tool() -> None:
         """Convert."""
         raise sigwire.ConfigurationError("no rates")
 
-    call = sigwire.ToolCall("1", "convert", {"amount": 1.0})
-    sigwire.Tool(convert)(**call.arguments)
+    sigwire.Tool(convert)(amount=1.0)
 
 
 CASES: dict[str, tuple[Callable[[], object], str]] = {
