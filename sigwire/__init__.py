@@ -198,11 +198,11 @@ _NAMES: dict[str, dict[str, str]] = {
     "Errors": {
         "sigwire.errors": (
             "AdapterParseError AgentStopped BudgetSpent CallerError ConfigurationError ContentFiltered "
-            "ContextWindowExceededError DemoWarning EmptyResponse EventLoopError InputError LMAuthenticationError "
+            "ContextWindowExceededError DataError DemoWarning EmptyResponse EventLoopError InputError LMAuthenticationError "
             "LMBillingError LMError LMInvalidRequestError LMNotConfigured LMRateLimitError LMServerError "
             "LMTimeoutError LMTransportError LMUnexpectedError LMUnsupportedModelError MalformedToolCall ModelError "
-            "OutputTruncated Refused RetryTool SignatureError SigwireError StateError ToolDefinitionError ToolFailed "
-            "ToolWarning UnsupportedFeature Where is_retryable_lm_error"
+            "OutputTruncated Refused RetryTool SessionBusy SignatureError SigwireError StateError ToolDefinitionError "
+            "ToolFailed ToolWarning UnsupportedFeature Where is_retryable_lm_error"
         ),
     },
 }

@@ -3,10 +3,12 @@
     SigwireError
     ├── CallerError                   the program that calls sigwire
     │   ├── ConfigurationError          settings, model strings, missing extras
-    │   │   └── LMNotConfigured           no language model was given
+    │   │   ├── LMNotConfigured           no language model was given
+    │   │   └── SessionBusy               a session answers another call
     │   ├── SignatureError              text, types or roles contradict each other
     │   │   └── FieldDefinitionError        an attribute of a signature class is not a usable field
     │   ├── InputError                  a call's inputs do not fit its signature
+    │   │   └── DataError                 rows, texts or records are missing, or do not fit together
     │   ├── ToolDefinitionError         a tool cannot be offered as it is defined
     │   ├── EventLoopError              a wait for an event loop that cannot go on
     │   ├── OverrideError               a subclass overrides a method that calls would bypass
@@ -60,13 +62,14 @@ from sigwire.tracebacks import NOT_THE_USERS, install, render
 
 __all__ = [
     "AdapterParseError", "AgentStopped", "BudgetSpent", "CallerError", "ConfigurationError", "ContentFiltered",
-    "ContextWindowExceededError", "DemoWarning", "EmptyResponse", "EventLoopError", "FieldDefinitionError", "InputError",
-    "JsonReadError", "LMAuthenticationError", "LMBillingError", "LMContentFilteredError", "LMError",
-    "LMInvalidRequestError", "LMNotConfigured", "LMRateLimitError", "LMServerError", "LMTimeoutError", "LMTransportError",
-    "LMUnexpectedError", "LMUnsupportedModelError", "MalformedToolCall", "MissingState", "ModelError", "OutputTruncated",
-    "OverrideError", "Refused", "RetryTool", "SignatureError", "SigwireError", "StateError", "ToolDefinitionError",
-    "ToolFailed", "ToolSignal", "ToolWarning", "UnsupportedFeature", "UnsupportedOption", "ValueReadError", "Where",
-    "Whose", "ends_run", "is_interrupt", "is_retryable_lm_error", "suggest", "warn_user",
+    "ContextWindowExceededError", "DataError", "DemoWarning", "EmptyResponse", "EventLoopError", "FieldDefinitionError",
+    "InputError", "JsonReadError", "LMAuthenticationError", "LMBillingError", "LMContentFilteredError", "LMError",
+    "LMInvalidRequestError", "LMNotConfigured", "LMRateLimitError", "LMServerError", "LMTimeoutError",
+    "LMTransportError", "LMUnexpectedError", "LMUnsupportedModelError", "MalformedToolCall", "MissingState",
+    "ModelError", "OutputTruncated", "OverrideError", "Refused", "RetryTool", "SessionBusy", "SignatureError",
+    "SigwireError", "StateError", "ToolDefinitionError", "ToolFailed", "ToolSignal", "ToolWarning",
+    "UnsupportedFeature", "UnsupportedOption", "ValueReadError", "Where", "Whose", "ends_run", "is_interrupt",
+    "is_retryable_lm_error", "suggest", "warn_user",
 ]  # fmt: skip
 
 Whose: TypeAlias = Literal["model", "inner model", "request", "provider", "program", "run", "author"]
@@ -182,6 +185,10 @@ class LMNotConfigured(ConfigurationError):
         )
 
 
+class SessionBusy(ConfigurationError, RuntimeError):
+    """A session answers another call. Nothing was sent: wait for that call, or make another session."""
+
+
 class SignatureError(CallerError, ValueError):
     """A signature's text, types or roles contradict each other."""
 
@@ -192,6 +199,10 @@ class FieldDefinitionError(SignatureError, TypeError):
 
 class InputError(CallerError, ValueError):
     """A call's inputs are missing, unknown or cannot be sent, such as a text in place of an image."""
+
+
+class DataError(InputError, ConfigurationError):
+    """The given rows, texts, vectors or records are empty, or do not fit together: results of different examples."""
 
 
 class ToolDefinitionError(CallerError, ValueError):

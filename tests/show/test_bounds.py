@@ -30,7 +30,7 @@ def test_repr_of_any_size_has_at_most_500_characters(shown: object) -> None:
     assert len(str(shown)) <= 500
 
 
-def test_short_records_and_calls_are_shown_as_python_writes_them() -> None:
+def test_short_records_and_calls_have_the_repr_of_dataclasses() -> None:
     example = Example(question="q" * 300, k=3)
     assert eval(repr(example), {"Example": Example}) == example
     calls = ToolCalls([ToolCall("call_0", "add", {"a": 1})], text="Adding.")
