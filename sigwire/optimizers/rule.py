@@ -108,7 +108,7 @@ def checked_rule(owner: str, rule: object) -> Rule:
             f"{owner}.rule returned {short_repr(rule)}, not a generator (searching). Write a generator: cells = yield from "
             "measure(candidate, task.train) ... return candidate."
         )
-    steps = cast("RuleSteps[object]", rule)
+    steps = cast("Generator[object, Any, object]", rule)
     advance: Callable[[], object] = partial(next, steps)
     while True:
         try:
