@@ -20,6 +20,7 @@ files          files, locks and databases     core          values that all laye
 effects        steps and their drivers        show          cards of objects
 keywords       unknown keywords               overriding    methods that a subclass may override
 errors         every error, by the side that can fix it
+tracebacks     how people see errors: without frames of the library
 
 The public names, by groups:
 """
@@ -200,11 +201,11 @@ _NAMES: dict[str, dict[str, str]] = {
     "Errors": {
         "sigwire.errors": (
             "AdapterParseError AgentStopped BudgetSpent CallerError ConfigurationError ContentFiltered "
-            "ContextWindowExceededError DemoWarning EmptyResponse EventLoopError InputError LMAuthenticationError "
+            "ContextWindowExceededError DataError DemoWarning EmptyResponse EventLoopError InputError LMAuthenticationError "
             "LMBillingError LMError LMInvalidRequestError LMNotConfigured LMRateLimitError LMServerError "
             "LMTimeoutError LMTransportError LMUnexpectedError LMUnsupportedModelError MalformedToolCall ModelError "
-            "OutputTruncated Refused RetryTool SignatureError SigwireError StateError ToolDefinitionError ToolFailed "
-            "ToolWarning UnsupportedFeature Where is_retryable_lm_error"
+            "OutputTruncated Refused RetryTool SessionBusy SignatureError SigwireError StateError ToolDefinitionError "
+            "ToolFailed ToolWarning UnsupportedFeature Where is_retryable_lm_error"
         ),
     },
 }
@@ -218,9 +219,7 @@ __all__ = sorted(_MODULE_OF)  # pyright: ignore[reportUnsupportedDunderAll]
 def __getattr__(name: str) -> object:
     module = _MODULE_OF.get(name)
     if module is None:
-        raise AttributeError(
-            f"sigwire has no public name {name!r}; {_advice(name)}.", name=name, obj=sys.modules[__name__]
-        )
+        raise AttributeError(_advice(name), name=name, obj=sys.modules[__name__])
     value = getattr(import_module(module), name)
     globals()[name] = value
     return value
@@ -231,17 +230,20 @@ def __dir__() -> list[str]:
 
 
 def _advice(name: str) -> str:
-    """Return the place of a name that the table does not have."""
+    """Return an error text for a name that the table does not have."""
     if name in import_module("sigwire.door_names").DOOR_NAMES:
         names = import_module("sigwire.core.foreign_names")
-        return f"it is in {names.DOOR} (import {names.DOOR} as {names.NAMESPACE})"
+        return (
+            f"sigwire has no public name {name!r} (reading an attribute). It is in {names.DOOR}: "
+            f"import {names.DOOR} as {names.NAMESPACE}."
+        )
     if (
         name.isidentifier()
         and not name.startswith("_")
         and import_module("importlib.util").find_spec(f"sigwire.{name}")
     ):
-        return f"it is a module of sigwire (import sigwire.{name})"
-    return "dir(sigwire) lists them"
+        return f"The module sigwire.{name} is not imported yet (reading an attribute). Write import sigwire.{name}."
+    return f"sigwire has no public name {name!r} (reading an attribute). dir(sigwire) lists them."
 
 
 def _page() -> str:

@@ -3,10 +3,12 @@
     SigwireError
     ├── CallerError                   the program that calls sigwire
     │   ├── ConfigurationError          settings, model strings, missing extras
-    │   │   └── LMNotConfigured           no language model was given
+    │   │   ├── LMNotConfigured           no language model was given
+    │   │   └── SessionBusy               a session answers another call
     │   ├── SignatureError              text, types or roles contradict each other
     │   │   └── FieldDefinitionError        an attribute of a signature class is not a usable field
     │   ├── InputError                  a call's inputs do not fit its signature
+    │   │   └── DataError                 rows, texts or records are missing, or do not fit together
     │   ├── ToolDefinitionError         a tool cannot be offered as it is defined
     │   ├── EventLoopError              a wait for an event loop that cannot go on
     │   ├── OverrideError               a subclass overrides a method that calls would bypass
@@ -44,6 +46,7 @@
 Warnings: DemoWarning, ToolWarning.
 A message has three parts: what happened, where, what to do next; attributes have the same facts. No error has a key or header.
 An error that leaves a program has the attribute ``where`` and a note with the same facts.
+Frames of the library are not shown where an error ends a program, or in IPython (``sigwire.tracebacks``).
 ``whose`` of a class: whose problem an error inside a tool is. ``ends_run`` decides by it whether the agent's run ends.
 """
 
@@ -55,22 +58,23 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeAlias
 
+from sigwire.tracebacks import NOT_THE_USERS, install, render
+
 __all__ = [
     "AdapterParseError", "AgentStopped", "BudgetSpent", "CallerError", "ConfigurationError", "ContentFiltered",
-    "ContextWindowExceededError", "DemoWarning", "EmptyResponse", "EventLoopError", "FieldDefinitionError", "InputError",
-    "JsonReadError", "LMAuthenticationError", "LMBillingError", "LMContentFilteredError", "LMError",
-    "LMInvalidRequestError", "LMNotConfigured", "LMRateLimitError", "LMServerError", "LMTimeoutError", "LMTransportError",
-    "LMUnexpectedError", "LMUnsupportedModelError", "MalformedToolCall", "MissingState", "ModelError", "OutputTruncated",
-    "OverrideError", "Refused", "RetryTool", "SignatureError", "SigwireError", "StateError", "ToolDefinitionError",
-    "ToolFailed", "ToolSignal", "ToolWarning", "UnsupportedFeature", "UnsupportedOption", "ValueReadError", "Where",
-    "Whose", "ends_run", "is_interrupt", "is_retryable_lm_error", "suggest", "warn_user",
+    "ContextWindowExceededError", "DataError", "DemoWarning", "EmptyResponse", "EventLoopError", "FieldDefinitionError",
+    "InputError", "JsonReadError", "LMAuthenticationError", "LMBillingError", "LMContentFilteredError", "LMError",
+    "LMInvalidRequestError", "LMNotConfigured", "LMRateLimitError", "LMServerError", "LMTimeoutError",
+    "LMTransportError", "LMUnexpectedError", "LMUnsupportedModelError", "MalformedToolCall", "MissingState",
+    "ModelError", "OutputTruncated", "OverrideError", "Refused", "RetryTool", "SessionBusy", "SignatureError",
+    "SigwireError", "StateError", "ToolDefinitionError", "ToolFailed", "ToolSignal", "ToolWarning",
+    "UnsupportedFeature", "UnsupportedOption", "ValueReadError", "Where", "Whose", "ends_run", "is_interrupt",
+    "is_retryable_lm_error", "suggest", "warn_user",
 ]  # fmt: skip
 
 Whose: TypeAlias = Literal["model", "inner model", "request", "provider", "program", "run", "author"]
 """Whose problem an error inside a tool is: the calling model's, the model's that the tool asks, that of what the tool sent, the
 provider's, the program's, the run's, or the tool author's. A "provider", a "program" and a "run" end the agent's run."""
-
-_NOT_THE_USERS = {"sigwire", "asyncio", "concurrent", "threading"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +115,13 @@ class SigwireError(Exception):
     where: Where | None = None
     whose: ClassVar[Whose] = "author"
 
+    def _render_traceback_(self) -> list[str]:
+        """Return the lines that IPython shows: the user's frames, without those of the library."""
+        return render(self)
+
+
+install(SigwireError)
+
 
 def ends_run(error: BaseException) -> bool:
     """Return True if no answer of a model can solve this error of a tool, so that the run of the agent ends with it.
@@ -150,14 +161,17 @@ class ConfigurationError(CallerError, ValueError):
 
 
 def suggest(name: str, known: Iterable[str]) -> str:
-    """Return a sentence for an error text that names the most similar known name; "" if none is similar.
+    """Return a sentence for an error text that names the most similar known name, or one that it begins; "" if none is.
 
-    >>> suggest("temprature", ["temperature", "top_p"]), suggest("nonsense", ["temperature"])
-    ('Did you mean temperature? ', '')
+    >>> suggest("temprature", ["temperature", "top_p"]), suggest("desc", ["name", "description"]), suggest("nonsense", ["x"])
+    ('Did you mean temperature? ', 'Did you mean description? ', '')
     """
     from difflib import get_close_matches  # needed for errors only
 
-    similar = get_close_matches(name, known, 1, 0.75)
+    names = sorted(known)
+    similar = get_close_matches(name, names, 1, 0.75)
+    if not similar and len(name) > 2:  # beginnings are short, and not similar for difflib
+        similar = sorted((each for each in names if each.lower().startswith(name.lower())), key=len)
     return f"Did you mean {similar[0]}? " if similar else ""
 
 
@@ -171,6 +185,10 @@ class LMNotConfigured(ConfigurationError):
         )
 
 
+class SessionBusy(ConfigurationError, RuntimeError):
+    """A session answers another call. Nothing was sent: wait for that call, or make another session."""
+
+
 class SignatureError(CallerError, ValueError):
     """A signature's text, types or roles contradict each other."""
 
@@ -181,6 +199,10 @@ class FieldDefinitionError(SignatureError, TypeError):
 
 class InputError(CallerError, ValueError):
     """A call's inputs are missing, unknown or cannot be sent, such as a text in place of an image."""
+
+
+class DataError(InputError, ConfigurationError):
+    """The given rows, texts, vectors or records are empty, or do not fit together: results of different examples."""
 
 
 class ToolDefinitionError(CallerError, ValueError):
@@ -526,6 +548,6 @@ class ToolWarning(UserWarning):
 def warn_user(text: str, category: type[Warning] = UserWarning) -> None:
     """Warn at the line of the user's program that led to this call, however deep in the package the reason is found."""
     frame, level = sys._getframe(1), 2  # pyright: ignore[reportPrivateUsage]
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in _NOT_THE_USERS:
+    while frame.f_back is not None and str(frame.f_globals.get("__name__")).partition(".")[0] in NOT_THE_USERS:
         frame, level = frame.f_back, level + 1
     warnings.warn(text, category, stacklevel=level)

@@ -101,12 +101,34 @@ def _check(values: dict[str, SettingValue]) -> dict[str, SettingValue]:
     for name, value in values.items():
         if name not in _KEYS:
             known = ", ".join(sorted(_KEYS))
-            raise ConfigurationError(f"There is no setting {name!r}. {suggest(name, _KEYS)}The settings are {known}.")
+            raise ConfigurationError(
+                f"There is no setting {name!r} (configuring). {suggest(name, _KEYS)}The settings are {known}."
+            )
         fits, wanted = _CHECKS[_KEYS[name].metadata["check"]]
         if not fits(value):
             shown = f"{value!r:.80}" if _KEYS[name].repr else f"a value of the type {type(value).__name__}"
-            raise ConfigurationError(f"The setting {name!r} takes {wanted}, not {shown}.")
+            raise ConfigurationError(
+                f"The setting {name!r} takes {wanted}, not {shown} (configuring). {_correction(name, value)}"
+            )
     return values
+
+
+def _correction(name: str, value: object) -> str:
+    """Return a sentence with what was probably meant: the object of a name, the instance of a class."""
+    if isinstance(value, type):
+        return f"Write {name}={value.__name__}(...)."
+    if isinstance(value, str) and name in _BY_NAME:
+        return f"Write {name}={_BY_NAME[name](value)}."
+    return f"Pass such a value for {name}=."
+
+
+_ADAPTERS = {"chat": "ChatAdapter", "json": "JSONAdapter", "xml": "XMLAdapter", "two_step": "TwoStepAdapter"}
+_BY_NAME: dict[str, Callable[[str], str]] = {
+    "lm": lambda text: f"sigwire.LM({text!r:.80})",
+    "adapter": lambda text: (
+        f"sigwire.{_ADAPTERS.get(text.lower().removesuffix('adapter').strip('_'), 'ChatAdapter')}()"
+    ),
+}
 
 
 class _Overlay:

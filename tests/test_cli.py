@@ -62,12 +62,6 @@ def test_port_in_use_is_reported_in_one_line(capsys: pytest.CaptureFixture[str])
     assert "Use another --port" in capsys.readouterr().out
 
 
-def test_unknown_command_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["fly"])
-    assert "fake-provider" in capsys.readouterr().err
-
-
 HELP = """
 import contextlib, io, sys
 from sigwire.cli import main
@@ -89,21 +83,81 @@ def test_help_of_every_verb_loads_no_pydantic_and_no_aiohttp() -> None:
     assert files == {"sigwire.cli", "sigwire.core", "sigwire.core.lazy", "sigwire.errors"}
 
 
+def test_help_of_all_verbs_loads_no_verb() -> None:
+    code = "import sys; from sigwire.commands.parser import parser; parser('').format_help(); print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    loaded = {name for name in done.stdout.split() if name.startswith("sigwire.") or name in ("dataclasses", "inspect")}
+    own = {"sigwire.commands.arguments", "sigwire.commands.parser", "sigwire.core.lazy"}
+    assert loaded == {"sigwire.commands", "sigwire.core", *own}
+
+
+def test_sigwire_without_arguments_shows_the_help_with_status_2(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([])
+    streams = capsys.readouterr()
+    assert (ended.value.code, streams.out) == (2, "")
+    assert all(phrase in streams.err for phrase in ("usage: sigwire", "run a program on examples and score it"))
+
+
+def test_help_verb_is_the_help_option(capsys: pytest.CaptureFixture[str]) -> None:
+    pages: list[str] = []
+    for arguments in (["help", "view"], ["view", "--help"], ["help"], ["--help"]):
+        with pytest.raises(SystemExit) as ended:
+            main(arguments)
+        assert ended.value.code == 0
+        pages.append(capsys.readouterr().out)
+    assert (pages[0], pages[2]) == (pages[1], pages[3])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (["evl"], "sigwire: There is no verb 'evl' (reading the arguments). Did you mean eval? "),
+        (["fake_provider"], "Did you mean fake-provider? "),
+        (["version"], "Did you mean --version? "),
+        (["fly"], "sigwire: There is no verb 'fly' (reading the arguments). sigwire --help lists what there is."),
+        (["eval", "app:program", "--metrc", "x"], "sigwire eval: There is no option --metrc (reading the arguments). "),
+        (["eval", "app:program", "--metrc=x"], "Did you mean --metric? sigwire eval --help lists"),
+        (["--jsn", "models"], "sigwire: There is no option --jsn"),
+        (["models", "-j"], "sigwire models: There is no option -j"),
+        (["eval", "app:program"], "are required: data, --metric (reading the arguments). sigwire eval --help"),
+        (["models", "openai", "groq"], "sigwire models: 'groq' is one argument too many (reading the arguments)."),
+        (["export", "a.jsonl", "--to", "cvs"], "invalid choice: 'cvs'"),
+    ],
+)
+def test_wrong_arguments_are_one_line_with_a_suggestion(
+    arguments: list[str], text: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 2
+    error = capsys.readouterr().err
+    assert text in error
+    assert (error.count("\n"), error.count("--help lists")) == (1, 1)
+
+
+def test_beginning_of_an_option_is_the_option(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["models", "offline", "--js"]) == 0
+    assert capsys.readouterr().out.startswith("[")
+
+
 def test_module_of_the_package_runs_the_command_line() -> None:
     command = [sys.executable, "-m", "sigwire", "--version"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout == f"sigwire {sigwire.__version__}\n"
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_help_of_a_verb_fits_80_columns(
-    verb: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("columns", [40, 80, 160])
+@pytest.mark.parametrize("verb", ["", *VERBS])
+def test_help_of_a_verb_fits_the_terminal(
+    verb: str, columns: int, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setenv("COLUMNS", str(columns))
     with pytest.raises(SystemExit) as ended:
-        main([verb.replace("_", "-"), "--help"])
+        main([*([verb.replace("_", "-")] if verb else []), "--help"])
     assert ended.value.code == 0
-    assert max(map(len, capsys.readouterr().out.splitlines())) <= 80
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= columns, max(lines, key=len)
 
 
 @pytest.mark.skipif(os.name == "nt", reason="a closed pipe is another error there")

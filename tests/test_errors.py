@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import inspect
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+import sigwire
 from sigwire import errors
 from sigwire.core.response import Choice
 from sigwire.errors import (
@@ -84,6 +86,46 @@ def test_caller_errors_are_value_errors() -> None:
     assert {cls for cls in leaves if not issubclass(cls, ValueError)} == {BudgetSpent, EventLoopError, OverrideError}
     assert issubclass(EventLoopError, RuntimeError)
     assert issubclass(OverrideError, TypeError)
+
+
+def empty_corpus() -> object:
+    return sigwire.Embeddings([], sigwire.Embedder(lambda texts: [[1.0] for _ in texts]))
+
+
+def uneven_vectors() -> object:
+    pytest.importorskip("numpy")
+    return sigwire.Embedder(lambda texts: [[1.0] * (n + 1) for n, _ in enumerate(texts)])(["a", "b"])
+
+
+def no_run(folder: Path) -> object:
+    (folder / "run.jsonl").write_text("{}\n", encoding="utf-8")
+    return sigwire.load_records(folder / "run.jsonl")
+
+
+def busy_session() -> object:
+    program = sigwire.Predict("question, history: History -> answer")
+    session = sigwire.ChatSession(program)
+    program.set_lm(sigwire.FakeLM(lambda request: session(question="nested")))  # type: ignore[arg-type,return-value]
+    return session(question="outer")
+
+
+@pytest.mark.parametrize(
+    ("kind", "make"),
+    [
+        ("DataError", lambda folder: empty_corpus()),
+        ("DataError", lambda folder: uneven_vectors()),
+        ("DataError", no_run),
+        ("SessionBusy", lambda folder: busy_session()),
+    ],
+    ids=["empty corpus", "uneven vectors", "file without a run", "busy session"],
+)
+def test_error_of_data_and_sessions_has_its_kind_and_is_still_a_configuration_error(
+    kind: str, make: Any, tmp_path: Path
+) -> None:
+    with pytest.raises(errors.ConfigurationError) as caught:
+        make(tmp_path)
+    assert type(caught.value) is CLASSES[kind]
+    assert issubclass(errors.DataError, errors.InputError)
 
 
 LM_ERRORS = sorted((cls for cls in CLASSES.values() if issubclass(cls, LMError)), key=lambda cls: cls.__name__)

@@ -1,4 +1,4 @@
-"""The verbs of the command line, one file each: ``HELP``, ``add(parser)``, and ``run(options)``, which returns the exit status.
+"""The verbs of the command line, one file each: ``add(parser)``, and ``run(options)``, which returns the exit status.
 
 eval        an evaluation                       view           the report of an evaluation, as HTML
 export      records in another format           preview        the request of a call, without the call
@@ -10,6 +10,7 @@ scale       runs over many rows: coordinator, batch
 
 parser      the parser of all verbs              output         tables, JSON, errors, exit status
 programs    app:program, its model and state    data           files of examples, inputs of programs
+arguments   arguments by name, and errors in terms of them
 
-A file imports nothing but the standard library at its top: ``sigwire --help`` loads all of them.
+A file imports nothing but the standard library at its top: ``sigwire VERB --help`` loads it. ``sigwire --help`` loads none.
 """

@@ -13,8 +13,6 @@ from sigwire.commands.programs import add_program, load_program, model_of_settin
 
 __all__ = ["add", "run"]
 
-HELP = "list what a model does not take of a program"
-
 
 def add(parser: ArgumentParser) -> None:
     """Add the arguments of ``sigwire check``."""

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple, cast
 
 __all__ = ["SHELLS", "Offer", "add", "offers", "run"]
 
-HELP = "print completions of a shell"
 _FILES = ("FILE", "RECORDS", "STORE", "data")
 """Arguments whose values are files: by metavar or, without one, by name."""
 
@@ -31,8 +30,10 @@ def add(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     """Print the script of a shell; return the exit status."""
+    from sigwire.commands.parser import parser
+
     shell = SHELLS[options.shell]
-    rows = [shell.row(place, offer) for place, offer in offers(options.parser).items()]
+    rows = [shell.row(place, offer) for place, offer in offers(parser()).items()]
     print(shell.script.replace("ROWS", "\n".join(rows)))
     return 0
 

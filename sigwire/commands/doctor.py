@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["add", "run"]
 
-HELP = "print facts for a bug report"
 NEEDED = ("aiohttp", "docstring-parser", "httptools", "jsonschema", "pydantic", "typing-extensions")
 EXTRAS: Mapping[str, str] = {
     "bedrock": "botocore",

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["add", "run"]
 
-HELP = "run a program on examples and score it"
-
 
 def add(parser: ArgumentParser) -> None:
     """Add the arguments of ``sigwire eval``."""
@@ -77,7 +75,7 @@ def run(options: Namespace) -> int:
 def _early(options: Namespace, error: Any) -> Status:
     """Print what is finished of an evaluation that ended early, and the line that goes on from there."""
     if isinstance(error.__cause__, CallerError):
-        return report_error(options.verb, error.__cause__)
+        return report_error(options, error.__cause__)
     _print(options, error.result, None)
     done = len(error.result.records)
     hint = f"--log {options.log} --resume runs the rest" if options.log else "with --log FILE it can be resumed"
@@ -155,7 +153,12 @@ def _print(options: Namespace, result: EvaluationResult, comparison: Comparison 
     if options.json:
         print_json(_plain(result, comparison))
         return
-    result.show()
+    from io import StringIO
+
+    from sigwire.evaluate.figures.run_card import IN_PYTHON
+
+    result.show(file=(text := StringIO()))
+    print("\n".join(line.rstrip() for line in text.getvalue().replace(IN_PYTHON, "").splitlines()))
     if comparison is not None:
         comparison.show()
 

@@ -9,7 +9,6 @@ from sigwire.commands.output import keep_input
 
 __all__ = ["add", "run"]
 
-HELP = "write records in another format"
 FORMATS = ("inspect", "csv", "html")
 
 

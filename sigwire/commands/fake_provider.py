@@ -8,8 +8,6 @@ from typing import Any
 
 __all__ = ["add", "run"]
 
-HELP = "a provider on the loopback interface for every wire"
-
 
 def add(parser: ArgumentParser) -> None:
     """Add the arguments of ``sigwire fake-provider``."""

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
 __all__ = ["add", "keys_of", "run"]
 
-HELP = "list providers, keys and prices"
 ABILITIES = ("native_tools", "json_schema", "images", "audio", "files", "reasoning")
 
 

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["add", "run"]
 
-HELP = "search for a better program"
 OPTIMIZERS: Mapping[str, str] = {
     "BootstrapFewShot": "bootstrap_few_shot",
     "BootstrapFewShotWithOptuna": "optuna_search",
@@ -108,7 +107,7 @@ def run(options: Namespace) -> int:
             )
         except (Exception, OptimizationInterrupted) as error:
             _keep(options, None if isinstance(error, ConfigurationError) else getattr(error, "program", None))
-            return report_error(options.verb, error)
+            return report_error(options, error)
     best.save(options.out)
     _print(options, best)
     return Status.DONE

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import io
 import os
 import sys
-from argparse import ArgumentParser
-from collections.abc import Iterable, Mapping, Sequence
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
+from itertools import zip_longest
 from typing import cast
 
+from sigwire.commands.arguments import in_arguments
 from sigwire.errors import CallerError, LMNotConfigured, SigwireError
 
 __all__ = [
@@ -18,7 +19,6 @@ __all__ = [
     "add_json",
     "keep_input",
     "place_of",
-    "prepare_streams",
     "print_error",
     "print_json",
     "print_table",
@@ -49,15 +49,9 @@ def keep_input(out: str | os.PathLike[str] | None, paths: Iterable[str | None], 
             )
 
 
-def prepare_streams() -> None:
-    """Write characters that the encoding of a terminal or a pipe lacks as escapes, instead of failing."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="backslashreplace")
-
-
-def report_error(verb: str, error: BaseException) -> Status:
-    """Print one line for an error on stderr; return its exit status."""
+def report_error(options: Namespace, error: BaseException) -> Status:
+    """Print one line for an error on stderr, with arguments in place of Python; return its exit status."""
+    verb = str(options.verb)
     if isinstance(error, BrokenPipeError):  # the reader of a pipe has closed it
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Status.DONE
@@ -65,6 +59,8 @@ def report_error(verb: str, error: BaseException) -> Status:
         print_error(verb, str(error) or "interrupted")
         return Status.INTERRUPTED
     text = _text_of(error)
+    if not isinstance(error, UsageError):
+        text = in_arguments(text, options)
     if isinstance(error, (CallerError, OSError)):
         print_error(verb, text)
         return Status.USAGE
@@ -76,7 +72,7 @@ def report_error(verb: str, error: BaseException) -> Status:
 def _text_of(error: BaseException) -> str:
     text = str(error) or type(error).__name__
     if isinstance(error, LMNotConfigured):
-        return f"{text} On the command line: --lm MODEL."
+        return f"{text.partition('. Pass')[0]} (the arguments have none). Add --lm MODEL, such as --lm offline/lexical."
     if isinstance(error, FileNotFoundError) and error.filename:
         return f"There is no file {error.filename!r} (opening it). Check its path."
     if isinstance(error, IsADirectoryError) and error.filename:
@@ -88,7 +84,8 @@ def print_error(verb: str, text: str) -> None:
     """Print one line on stderr, with control characters made visible."""
     from sigwire.show.cleaning import visible
 
-    print(f"sigwire {verb}: {visible(' '.join(text.split()))}", file=sys.stderr)
+    name = f"sigwire {verb}".rstrip()
+    print(f"{name}: {visible(' '.join(text.split()))}", file=sys.stderr)
 
 
 def place_of(error: BaseException) -> str:
@@ -115,13 +112,55 @@ def print_json(value: object) -> None:
 
 
 def print_table(rows: Sequence[Sequence[str]]) -> None:
-    """Print rows in columns; the first row is the head."""
+    """Print rows in columns; the first row is the head. No line is wider than the terminal, and nothing is cut.
+
+    A table that is too wide has broken cells. If a column would be narrower than 20 columns, each row is a list of its
+    cells with their heads. A pipe gets one line a row.
+    """
     from sigwire.show.cleaning import display_width, inline
 
-    clean = [[inline(value, 100) for value in row] for row in rows]
+    clean = [[inline(value, 200) for value in row] for row in rows]
     widths = [max(map(display_width, column)) for column in zip(*clean, strict=True)]
-    for row in clean:
-        print("  ".join(v + " " * (w - display_width(v)) for v, w in zip(row, widths, strict=True)).rstrip())
+    width = _columns()
+    least = [min(each, _LEAST) for each in widths]
+    room = width - 2 * (len(widths) - 1)
+    if sum(least) > room:
+        print("\n".join(_as_lists(clean, width)))
+        return
+    while sum(widths) > room:
+        widest = max(range(len(widths)), key=lambda at: widths[at] if widths[at] > least[at] else 0)
+        widths[widest] -= 1
+    print("\n".join(line for row in clean for line in _broken(row, widths)))
+
+
+_LEAST = 20
+"""Columns that are not broken further."""
+
+
+def _columns() -> int:
+    import shutil
+
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
+
+
+def _broken(row: Sequence[str], widths: Sequence[int]) -> Iterator[str]:
+    """Yield the lines of a row whose cells are broken at blanks."""
+    from sigwire.show.layout import padded, wrapped
+
+    cells = [list(wrapped(value, width)) for value, width in zip(row, widths, strict=True)]
+    for line in zip_longest(*cells, fillvalue=""):
+        yield "  ".join(padded(part, width) for part, width in zip(line, widths, strict=True)).rstrip()
+
+
+def _as_lists(rows: Sequence[Sequence[str]], width: int) -> Iterator[str]:
+    """Yield each row as its first cell, and a line for each other cell with its head."""
+    from sigwire.show.layout import wrapped
+
+    (_, *heads), *rest = rows
+    for name, *cells in rest:
+        yield from wrapped(name, width)
+        for head, cell in zip(heads, cells, strict=True):
+            yield from (f"  {line}" for line in wrapped(f"{head}: {cell}", width - 2))
 
 
 def _finite(value: object) -> object:

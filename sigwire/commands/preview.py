@@ -11,8 +11,6 @@ from sigwire.errors import suggest
 
 __all__ = ["add", "run"]
 
-HELP = "print the request of a call, without the call"
-
 
 def add(parser: ArgumentParser) -> None:
     """Add the arguments of ``sigwire preview``."""

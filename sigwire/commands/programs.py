@@ -37,11 +37,29 @@ def load_object(target: str) -> Any:
     found: Any = _imported(module)
     for part in name.split("."):
         if not hasattr(found, part):
-            file = getattr(found, "__file__", None) or module
             hint = suggest(part, dir(found))
-            raise UsageError(f"{module} has no {name!r} (importing {target}). {hint}Its file is {file}.")
+            file = getattr(found, "__file__", None) or module
+            raise UsageError(f"{module} has no {name!r} (importing {target}). {hint}{_contents(found, file)}")
         found = getattr(found, part)
     return found
+
+
+def _contents(found: object, file: str) -> str:
+    """Return a sentence with the names that the command line can take: objects that are called, not those imported."""
+    owner = getattr(found, "__name__", None)
+    names = [
+        name
+        for name, value in getattr(found, "__dict__", {}).items()
+        if callable(value)
+        and not name.startswith("_")
+        and getattr(value, "__module__", owner) == _module_of(value, owner)
+    ]
+    return f"{file} has {', '.join(sorted(names)[:20])}." if names else f"{file} defines no program and no function."
+
+
+def _module_of(value: object, owner: object) -> object:
+    """Return the module that a name must be of: its own for an object, which has that of its class."""
+    return owner if inspect.isroutine(value) or inspect.isclass(value) else getattr(value, "__module__", owner)
 
 
 def _imported(module: str) -> object:

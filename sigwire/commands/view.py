@@ -10,12 +10,11 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
+from sigwire.commands.arguments import in_arguments
 from sigwire.commands.output import UsageError, keep_input
 from sigwire.errors import ConfigurationError
 
 __all__ = ["add", "run"]
-
-HELP = "write the HTML report of an evaluation or a search"
 
 
 def add(parser: ArgumentParser) -> None:
@@ -70,7 +69,7 @@ def _shown(options: Namespace) -> Any:
     try:
         return compare(dict(zip(_names(options.paths), results, strict=True)), common=options.common)
     except ConfigurationError as error:
-        raise UsageError(str(error).replace("common=True", "--common")) from error
+        raise UsageError(in_arguments(str(error), options)) from error
 
 
 def _is_journal(path: str) -> bool:

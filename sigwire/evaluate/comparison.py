@@ -15,7 +15,7 @@ from typing import Literal, Never, Protocol, TypeAlias
 
 from sigwire.core.example import Example
 from sigwire.core.narrow import is_mapping
-from sigwire.errors import ConfigurationError
+from sigwire.errors import ConfigurationError, DataError
 from sigwire.evaluate.figures.run_card import fields_text
 from sigwire.evaluate.figures.scored_run import ScoredRun
 from sigwire.evaluate.figures.stored_run import load_run
@@ -288,7 +288,7 @@ def _refuse_different(first_name: str, first: ScoredRun, name: str, second: Scor
     if not shared:
         found.append("no example ran in both")
     if found:
-        raise ConfigurationError(
+        raise DataError(
             f"{first_name!r} and {name!r} cannot be compared: {'; '.join(found)} (comparing results). Evaluate both "
             "programs with the same devset and metric."
         )

@@ -13,8 +13,8 @@ from typing import NamedTuple, cast
 from sigwire.core.messages import Message
 from sigwire.core.record import FieldValues
 from sigwire.core.tools.calls import ToolCalls, WebSearch
-from sigwire.core.tools.tool import Tool, are_same_tools, as_tool
-from sigwire.errors import InputError, warn_user
+from sigwire.core.tools.tool import Tool, are_same_tools, as_tool, several_tools
+from sigwire.errors import InputError, suggest, warn_user
 from sigwire.signatures.annotations import describe_type
 from sigwire.signatures.fields import FieldSpec, SignatureSpec
 
@@ -70,7 +70,8 @@ class InputReader:
 
     def _with_defaults(self, module: str, given: FieldValues) -> dict[str, object]:
         if unknown := [name for name in given if name not in self.names]:
-            raise InputError(f"{module} has no input {_quote(unknown)} ({self._help(module)}")
+            hint = "".join(suggest(name, self.names - given.keys()) for name in unknown)
+            raise InputError(f"{module} has no input {_quote(unknown)} ({self._help(module, hint)}")
         completed = dict(given)
         missing: list[str] = []
         for field in self._absent_inputs(given):
@@ -102,7 +103,7 @@ class InputReader:
             return dict(zip(names, self._tools_for(tuple(value.values()), names), strict=True))
         if callable(value):
             return self._tools_for((value,))[0]
-        return self._tools_for(tuple(cast("Iterable[object]", value)))
+        return self._tools_for(tuple(several_tools(value, f"reading the input {self.tools_name!r}")))
 
     def _tools_for(self, given: tuple[object, ...], names: tuple[str, ...] = ()) -> tuple[Tool, ...]:
         for known in self._known_tools:
@@ -116,10 +117,10 @@ class InputReader:
         """Return the error for a call with positional arguments."""
         return InputError(f"{module} takes its inputs by name. Write {self._example(module)}.")
 
-    def _help(self, module: str) -> str:
+    def _help(self, module: str, hint: str = "") -> str:
         sides = (self.spec.inputs, self.spec.outputs)
         text = " -> ".join(", ".join(field.name for field in side) for side in sides)
-        return f"calling {text!r}). Write {self._example(module)}."
+        return f"calling {text!r}). {hint}Write {self._example(module)}."
 
     def _example(self, module: str) -> str:
         return f"{module}({', '.join(f'{field.name}=...' for field in self.spec.inputs)})"
@@ -171,7 +172,10 @@ def _as_tool(given: object, key: str | None) -> Tool:
     if isinstance(given, Tool):
         return given  # of any name: the key is the caller's
     if not (callable(given) or isinstance(given, WebSearch)):
-        raise InputError(f"Tools are Tool objects or functions, not {type(given).__name__}. Write Tool(function).")
+        raise InputError(
+            f"Tools are Tool objects or functions, not {type(given).__name__} (reading the input of tools). Write "
+            "Tool(function)."
+        )
     return as_tool(given, None if isinstance(given, WebSearch) else key)
 
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from types import TracebackType
 from typing import Any
 
-from sigwire.errors import InputError, SigwireError, Where
+from sigwire.errors import SigwireError, Where
 
 __all__ = ["locate"]
 
@@ -57,25 +56,11 @@ def locate(
     note.where, note.module, note.behind, note.in_tool = where, key, behind, in_tool
     with suppress(Exception):  # a user's exception class may refuse attributes
         _attach(error, note, before)
-    if isinstance(error, InputError):  # the caller's line is the place to look at
-        error.__traceback__ = _without_own_frames(error.__traceback__)
 
 
 def _joined(outer: str, inner: str) -> str:
     parts = [part for part in (outer, inner) if part not in ("", "self")]
     return ".".join(parts) or "self"
-
-
-def _without_own_frames(frames: TracebackType | None) -> TracebackType | None:
-    kept: list[TracebackType] = []
-    while frames is not None:
-        if str(frames.tb_frame.f_globals.get("__name__")).partition(".")[0] != "sigwire":
-            kept.append(frames)
-        frames = frames.tb_next
-    last: TracebackType | None = None
-    for each in reversed(kept):
-        last = TracebackType(last, each.tb_frame, each.tb_lasti, each.tb_lineno)
-    return last
 
 
 def _attach(error: Exception, note: _WhereNote, before: _WhereNote | None) -> None:

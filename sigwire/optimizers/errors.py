@@ -1,13 +1,13 @@
-"""Errors of a search that ended before its end."""
+"""Errors of a search that ended before its end, or whose rule does not search."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any, Self
 
-from sigwire.errors import LMError
+from sigwire.errors import CallerError, LMError
 
-__all__ = ["OptimizationInterrupted", "SearchPaused"]
+__all__ = ["OptimizationInterrupted", "RuleError", "SearchPaused"]
 
 
 class SearchPaused(LMError):
@@ -21,6 +21,10 @@ class SearchPaused(LMError):
             f"The provider failed {len(failures)} times, the last time with {last[:300]}. Finished runs are kept, and "
             "no score counts a failure. Compile again with the same journal= to resume."
         )
+
+
+class RuleError(CallerError, TypeError):
+    """The ``rule`` of an optimizer is no generator of effects that returns a candidate."""
 
 
 class OptimizationInterrupted(KeyboardInterrupt):

@@ -44,7 +44,7 @@ from sigwire.optimizers.errors import OptimizationInterrupted
 from sigwire.optimizers.events import Kept, RefusedText, SearchEvent, Spent, Warned
 from sigwire.optimizers.judge import Judge, ScoreTable, Strategy
 from sigwire.optimizers.reports.report import Estimate, OptimizationReport, StopReason, trials_of
-from sigwire.optimizers.rule import Rule
+from sigwire.optimizers.rule import Rule, checked_rule
 from sigwire.optimizers.task import Task
 from sigwire.optimizers.teleprompter import Teleprompter
 from sigwire.settings import current
@@ -329,7 +329,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
         task = chosen._task(student, teacher or student, rows, ScoreTable())
 
         def make(task: Task) -> Rule:
-            return planned(task, rows, chosen.rule(task, given), chooses=self._chooses)
+            return planned(task, rows, chosen._checked_rule(task, given), chooses=self._chooses)
 
         reuses = self.search.get("reuse", True)
         found = forecast(task, make, len(task.signatures), reuses)
@@ -345,6 +345,9 @@ class Optimizer(Teleprompter, ChecksKeywords):
         return None
 
     # --- the search
+
+    def _checked_rule(self, task: Task, options: Mapping[str, Any]) -> Rule:
+        return checked_rule(type(self).__name__, self.rule(task, options))
 
     def _searched(self, student: M, teacher: Module, rows: Rows, options: Mapping[str, Any]) -> Steps[M]:
         table = ScoreTable()
@@ -363,7 +366,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
                     engine,
                     task,
                     rows,
-                    self.rule(task, options),
+                    self._checked_rule(task, options),
                     chooses=self._chooses,
                     keeps_student=self.search.get("if_worse", "keep_student") == "keep_student",
                 )

@@ -10,17 +10,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, TypeVar, cast
 
 from sigwire.core.json import JsonValue
 from sigwire.evaluate.cell import Cell
 from sigwire.optimizers.candidate import Candidate
+from sigwire.optimizers.errors import RuleError
+from sigwire.show.values import short_repr
 from sigwire.signatures.signature import SignatureClass
 
 if TYPE_CHECKING:
     from sigwire.optimizers.events import SearchEvent
 
-__all__ = ["Measure", "Report", "Rule", "RuleEffect", "RuleSteps", "RunKey", "Write", "measure", "report", "write"]
+__all__ = [
+    "Measure",
+    "Report",
+    "Rule",
+    "RuleEffect",
+    "RuleSteps",
+    "RunKey",
+    "Write",
+    "checked_rule",
+    "measure",
+    "report",
+    "write",
+]
 
 T = TypeVar("T")
 RunBy: TypeAlias = Literal["student", "teacher"]
@@ -84,6 +99,40 @@ class Report:
 RuleEffect: TypeAlias = "Measure | Write | Report"
 RuleSteps: TypeAlias = Generator[RuleEffect, Any, T]
 Rule: TypeAlias = RuleSteps[Candidate]
+
+
+def checked_rule(owner: str, rule: object) -> Rule:
+    """Run the rule of an optimizer. Raises ``RuleError`` if it is no generator, yields no effect, or returns no candidate."""
+    if not isinstance(rule, Generator):
+        raise RuleError(
+            f"{owner}.rule returned {short_repr(rule)}, not a generator (searching). Write a generator: cells = yield from "
+            "measure(candidate, task.train) ... return candidate."
+        )
+    steps = cast("Generator[object, Any, object]", rule)
+    advance: Callable[[], object] = partial(next, steps)
+    while True:
+        try:
+            effect = advance()
+        except StopIteration as stop:
+            found: object = stop.value
+            break
+        if not isinstance(effect, Measure | Write | Report):
+            raise RuleError(
+                f"{owner}.rule yielded {short_repr(effect)}, which is no effect (searching). Write yield from measure(...), "
+                "yield from write(...) or yield from report(...)."
+            )
+        try:
+            answer: object = yield effect
+        except BaseException as error:
+            advance = partial(steps.throw, error)
+        else:
+            advance = partial(steps.send, answer)
+    if not isinstance(found, Candidate):
+        raise RuleError(
+            f"{owner}.rule returned {short_repr(found)}, not a Candidate (searching). Return the best candidate, such as "
+            "task.baseline."
+        )
+    return found
 
 
 def measure(

@@ -12,7 +12,7 @@ from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.effects.gather import Gather
 from sigwire.effects.steps import FunctionEffect, Steps, arun, run
-from sigwire.errors import ConfigurationError, InputError
+from sigwire.errors import ConfigurationError, DataError, InputError
 from sigwire.lm.offline.vectors import lexical_vector
 from sigwire.modules.calling import called_steps
 from sigwire.observe.usage import counted_steps
@@ -100,7 +100,9 @@ class Embedder:
         if self._lm is None:
             vectors = yield from called_steps(self._function, (texts,), {})
             if len(vectors) != len(texts):
-                raise ConfigurationError(f"The function made {len(vectors)} vectors of {len(texts)} texts (embedding).")
+                raise DataError(
+                    f"The function made {len(vectors)} vectors of {len(texts)} texts (embedding). Return one for each text."
+                )
             return vectors
         lm, request = self._lm, Request(tuple(map(Message.user, texts)))
         response = yield from counted_steps(type(self).__name__, lm.model, _answered(lm, request))
@@ -141,7 +143,9 @@ def vectors_of(vectors: Sequence[Any] | NDArray[Any]) -> Vectors:
         ) from None
     lengths = {len(vector) for vector in vectors}
     if len(lengths) > 1:
-        raise ConfigurationError(f"The vectors have different lengths: {sorted(lengths)} (embedding).")
+        raise DataError(
+            f"The vectors have different lengths: {sorted(lengths)} (embedding). Make all of them with one model."
+        )
     return numpy.asarray(vectors, dtype=numpy.float32).reshape(len(vectors), max(lengths, default=0))
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, Self
 from sigwire.core.example import Prediction
 from sigwire.core.json import JsonObject, dumps, loads
 from sigwire.effects.steps import Steps
-from sigwire.errors import ConfigurationError, StateError
+from sigwire.errors import ConfigurationError, DataError, StateError
 from sigwire.files.whole import replacing, write_whole
 from sigwire.modules.calling import called_steps
 from sigwire.modules.module import StepsModule
@@ -71,7 +71,7 @@ class Embeddings(StepsModule):
     ) -> None:
         super().__init__(callbacks)
         if not corpus:
-            raise ConfigurationError("The corpus is empty (making an index). Pass a list of texts.")
+            raise DataError("The corpus is empty (making an index). Pass a list of texts.")
         if k < 1:
             raise ConfigurationError(f"k is a number of passages, above 0, not {k} (making an index).")
         self.corpus, self.k, self.normalize = list(corpus), k, normalize

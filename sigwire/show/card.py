@@ -102,7 +102,9 @@ class HasCard(HasLine):
         return page
 
     def _repr_pretty_(self, printer: _Printer, cycle: bool) -> None:
-        printer.text("..." if cycle else _render("text", HasCard._safe_card(self), 80))
+        # Inside of a list or a dict, whose elements are lines.
+        is_inside = len(getattr(printer, "stack", ())) > 1
+        printer.text("..." if cycle else repr(self) if is_inside else _render("text", HasCard._safe_card(self), 80))
 
     def __rich_console__(self, console: object, options: _RichOptions) -> Iterator[object]:
         lines: Iterator[object] = _render("terminal", HasCard._safe_card(self), options.max_width)

@@ -115,7 +115,10 @@ class _Page:
         self._add_count(len(rows) - MOST_ROWS, "")
 
     def _add_call(self, call: CallLine) -> None:
-        shown = f"<code><b>{_escaped(call.name)}</b>({_escaped(call.arguments)})</code>"
+        arguments = "" if call.code else f"({_escaped(call.arguments)})"
+        shown = f"<code><b>{_escaped(call.name)}</b>{arguments}</code>"
+        if call.code:
+            shown += f"<br>{self._folded(call.code)}"
         result = "" if call.result is None else f"<br>{self._folded(call.result, '✗ ' if call.is_error else '→ ')}"
         facts = f" <small>{_escaped(call.facts)}</small>" if call.facts else ""
         self._add(f'<li class="{"wrong" if call.is_error else "call"}">{shown}{facts}{result}</li> ')

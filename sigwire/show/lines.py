@@ -40,13 +40,14 @@ class PictureLine:
 
 @dataclass(frozen=True, slots=True)
 class CallLine:
-    """A call of a tool, and its result if there is one. ``facts``: what the programs inside took."""
+    """A call of a tool, and its result if there is one. ``facts``: what the programs inside took. ``code``: lines of code."""
 
     name: str
     arguments: str
     result: str | None = None
     is_error: bool = False
     facts: str = ""
+    code: str = ""
 
 
 CardLine: TypeAlias = str | ValueLine | PictureLine

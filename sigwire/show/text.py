@@ -98,7 +98,8 @@ def _texts(line: CardLine, columns: int) -> Iterator[str]:
 
 def _call_lines(calls: Sequence[CallLine], width: int) -> Iterator[StyledLine]:
     """Yield each call and its result, on one line if both are short."""
-    shown = [inline(f"{cut(call.name, MOST_INLINE)}({cut(call.arguments, MOST_INLINE)})") for call in calls]
+    arguments = ["" if call.code else f"({cut(call.arguments, MOST_INLINE)})" for call in calls]
+    shown = [inline(f"{cut(call.name, MOST_INLINE)}{given}") for call, given in zip(calls, arguments, strict=True)]
     call_width = min(max([LEAST_OF_CALL, *map(display_width, shown)]), MOST_OF_CALL)
     for call, text in zip(calls, shown, strict=True):
         yield from _call_parts(call, text, call_width, width)
@@ -107,9 +108,11 @@ def _call_lines(calls: Sequence[CallLine], width: int) -> Iterator[StyledLine]:
 def _call_parts(call: CallLine, text: str, call_width: int, width: int) -> Iterator[StyledLine]:
     mark, tone, result_tone = ("✗", "wrong", "wrong") if call.is_error else ("→", "call", "")
     result = "" if call.result is None else f"{mark} {inline(call.result)}"
-    if call.facts:
+    if call.facts or call.code:
         yield from ([("  ", ""), (line, tone)] for line in wrapped(text, width - 2))
-        yield from ([("    ", ""), (line, "muted")] for line in wrapped(inline(call.facts), width - 4))
+        if call.code:
+            yield from _value_lines(ValueLine(call.code, is_code=True), [("    ", "")], width)
+        yield from ([("    ", ""), (line, "muted")] for line in wrapped(inline(call.facts), width - 4) if call.facts)
         yield from ([("    ", ""), (line, result_tone)] for line in wrapped(result, width - 4) if result)
         return
     if display_width(text) <= call_width and 6 + call_width + display_width(result) <= width:

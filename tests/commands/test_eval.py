@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -45,12 +46,17 @@ def test_json_is_the_only_output_on_stdout(capsys: pytest.CaptureFixture[str], m
     ("arguments", "message"),
     [
         (["eval", "app:progam", "data.jsonl", "--metric", "app:exact"], "Did you mean program?"),
+        (["eval", "app:prog", "data.jsonl", "--metric", "app:exact"], "Did you mean program?"),
+        (
+            ["eval", "app:xyz", "data.jsonl", "--metric", "app:exact"],
+            "app.py has Support, Triage, answer, broken, exact, first_word, program, unset.",
+        ),
         (["eval", "apps:program", "data.jsonl", "--metric", "app:exact"], "There is no module 'apps'"),
         (["eval", "app.py", "data.jsonl", "--metric", "app:exact"], "Write app:program"),
         (["eval", "app:number", "data.jsonl", "--metric", "app:exact"], "int is not callable"),
         (["eval", "app:program", "none.jsonl", "--metric", "app:exact"], "There is no file 'none.jsonl'"),
         (["eval", "app:program", "data.jsonl", "--metric", "app:number"], "A metric is a function"),
-        (["eval", "app:unset", "data.jsonl", "--metric", "app:exact"], "--lm MODEL"),
+        (["eval", "app:unset", "data.jsonl", "--metric", "app:exact"], "(the arguments have none). Add --lm MODEL"),
         ([*EVAL, "--lm", "gpt-5"], "No provider for the model 'gpt-5'"),
         ([*EVAL, "--resume"], "Add --log FILE"),
         ([*EVAL, "--log", "data.jsonl", "--resume"], "Name another file with --log"),
@@ -67,6 +73,22 @@ def test_wrong_usage_is_one_line_and_status_2(
     lines = capsys.readouterr().err.strip().splitlines()
     assert len(lines) == 1
     assert message in lines[0]
+    assert re.search(r"\b\w+=|\w\(\)", lines[0].partition("Write def metric(")[0]) is None, "options of Python"
+
+
+def test_log_of_another_run_is_refused_in_words_of_the_command_line(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*EVAL, "--log", "run.jsonl"]) == 0
+    assert main([*EVAL[:1], "app:first_word", *EVAL[2:], "--log", "run.jsonl", "--resume"]) == 2
+    assert capsys.readouterr().err.rstrip().endswith("(opening the log). Name another file with --log.")
+
+
+def test_eval_shows_no_names_of_python(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(EVAL) == 0
+    out = capsys.readouterr().out
+    assert "first wrong" in out
+    assert "result." not in out
 
 
 def test_wrong_option_is_status_2() -> None:
@@ -273,6 +295,7 @@ def test_interrupted_evaluation_is_status_130_and_resumable(folder: Path) -> Non
     assert process.returncode == 130
     assert "--log run.jsonl --resume runs the rest" in error
     assert "Traceback" not in error + out
+    assert len(re.findall("interrupted[;.]", error)) == 1
 
 
 def test_configured_model_of_the_file_is_used_unless_lm_is_given(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import pytest
 
@@ -51,3 +52,20 @@ def test_models_without_the_prices_extra_names_the_install_line(
 def test_pattern_that_fits_nothing_is_status_2(pattern: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["models", pattern]) == 2
     assert pattern in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("pattern", ["*", "offline/lexical"])
+@pytest.mark.parametrize("columns", [40, 80, 160])
+def test_models_fit_the_terminal_and_lose_nothing(
+    columns: int, pattern: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["models", pattern]) == 0
+    whole = capsys.readouterr().out
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    assert main(["models", pattern]) == 0
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) <= columns, shown
+    letters = "".join(shown.split())
+    words = {word for line in whole.splitlines()[1:] for word in line.split() if len(word) < 16}
+    assert {word for word in words if word not in letters} == set()

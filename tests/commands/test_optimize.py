@@ -126,3 +126,20 @@ def test_every_optimizer_of_the_table_exists() -> None:
 
     for name, file in OPTIMIZERS.items():
         assert getattr(import_module(f"sigwire.optimizers.rules.{file}"), name).__name__ == name
+
+
+@pytest.mark.parametrize(
+    ("given", "advice"),
+    [
+        ([], "GEPA needs a metric (making it). Write --metric METRIC."),
+        (["--metric", "app:exact"], "got none (making it). Write --set auto=light."),
+        (["--metric", "app:exact", "--set", "autox=1"], "Did you mean auto?"),
+    ],
+)
+def test_options_of_an_optimizer_are_named_as_arguments(
+    given: list[str], advice: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["optimize", "app:program", "data.jsonl", "--optimizer", "GEPA", *given]) == 2
+    error = capsys.readouterr().err
+    assert advice in error
+    assert "GEPA(" not in error

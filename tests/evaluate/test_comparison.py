@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sigwire.core.example import Example, Prediction
-from sigwire.errors import ConfigurationError
+from sigwire.errors import ConfigurationError, DataError
 from sigwire.evaluate import statistics
 from sigwire.evaluate.comparison import compare
 from sigwire.evaluate.evaluation import Evaluate
@@ -114,7 +114,7 @@ REFUSED = {
 
 @pytest.mark.parametrize("message", REFUSED)
 def test_different_evaluations_are_refused_with_the_difference(message: str) -> None:
-    with pytest.raises(ConfigurationError, match=message):
+    with pytest.raises(DataError, match=message):
         make_result([1, 0, 1]).compare(REFUSED[message])
 
 

@@ -11,8 +11,6 @@ from sigwire.commands.output import UsageError, add_json, print_json, print_tabl
 
 __all__ = ["add", "run"]
 
-HELP = "poll the provider's batches of a store"
-
 
 def add(parser: ArgumentParser) -> None:
     """Add the arguments of ``sigwire batch``."""

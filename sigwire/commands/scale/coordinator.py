@@ -9,8 +9,6 @@ from argparse import ArgumentParser, Namespace
 
 __all__ = ["add", "run"]
 
-HELP = "the limits of a run over all its workers"
-
 
 def add(parser: ArgumentParser) -> None:
     """Add the arguments of ``sigwire coordinator``."""

@@ -20,7 +20,7 @@ from sigwire.core.response import LMWarning
 from sigwire.show.card import Card
 from sigwire.show.cleaning import inline, visible
 from sigwire.show.lines import CardTag, ValueLine
-from sigwire.show.values import call_line, safe_repr, short_repr
+from sigwire.show.values import MOST_IN_REPR, MOST_OF_VALUE, call_line, short_repr
 
 __all__ = [
     "completions_card", "completions_line", "prediction_card", "prediction_line", "record_card", "record_line",
@@ -28,9 +28,16 @@ __all__ = [
 
 
 def record_line(record: Record) -> str:
-    """Return a record with all of its fields, as Python writes it: ``eval`` reads simple values back."""
-    fields = ", ".join(f"{visible(name)}={safe_repr(value)}" for name, value in _fields(record).items())
-    return f"{type(record).__name__}({fields}){_input_call(record)}"
+    """Return a record as Python writes it: ``eval`` reads simple values back. A record that is longer has cut values."""
+    name, end = type(record).__name__, _input_call(record)
+    line = call_line(name, _field_parts(record, MOST_IN_REPR), MOST_IN_REPR)
+    if not line.endswith("…)"):
+        return f"{line}{end}"
+    return f"{call_line(name, _field_parts(record, MOST_OF_VALUE), MOST_IN_REPR - len(end))}{end}"
+
+
+def _field_parts(record: Record, most: int) -> Iterator[str]:
+    return (f"{visible(name)}={short_repr(value, most)}" for name, value in _fields(record).items())
 
 
 def record_card(record: Record) -> Card:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import fields, replace
 from itertools import islice
 
 from sigwire.core.cards.values import json_line, media_line
@@ -13,10 +14,11 @@ from sigwire.show.card import Card
 from sigwire.show.cleaning import MOST_IN_VALUE, inline
 from sigwire.show.lines import CallLine, CardLine, PictureLine, ValueLine
 from sigwire.show.pictures import picture_text
-from sigwire.show.values import call_line, short_repr
+from sigwire.show.values import MOST_IN_REPR, MOST_OF_VALUE, call_line, short_repr
 
 __all__ = [
-    "argument_text", "schema_type", "shown_call", "tool_calls_card", "tool_card", "tool_line", "tool_spec_card",
+    "argument_text", "schema_type", "shown_call", "tool_calls_card", "tool_calls_line", "tool_card", "tool_line",
+    "tool_spec_card",
 ]  # fmt: skip
 
 
@@ -47,6 +49,27 @@ def tool_spec_card(spec: Mapping[str, object]) -> Card:
     return Card(inline(found.get("name") or spec.get("type") or "tool"), rows=rows, children=[schema], is_open=True)
 
 
+def tool_calls_line(calls: ToolCalls) -> str:
+    """Return ``ToolCalls([ToolCall(...)])``, as Python writes it if it is short; otherwise with calls that are cut."""
+    text = [f"text={short_repr(calls.text, MOST_IN_REPR)}"] if calls.text else []
+    shown = [_call_repr(call, MOST_IN_REPR) for call in calls[:_MOST_CALLS]]
+    whole = ", ".join([f"[{', '.join(shown)}]", *text])
+    if len(calls) <= _MOST_CALLS and len(whole) <= MOST_IN_REPR:
+        return f"ToolCalls({whole})"
+    cut = call_line("", (_call_repr(call, MOST_OF_VALUE) for call in calls), MOST_IN_REPR - MOST_OF_VALUE)
+    return call_line("ToolCalls", [f"[{cut[1:-1]}]", *(short_repr(calls.text, 40) for _ in text)])
+
+
+_MOST_CALLS = 20
+
+
+def _call_repr(call: ToolCall, most: int) -> str:
+    """Return the ``repr`` of a call with each value cut: it costs what is shown."""
+    return call_line(
+        "ToolCall", (f"{each.name}={short_repr(getattr(call, each.name), most)}" for each in fields(call)), most
+    )
+
+
 def tool_calls_card(calls: ToolCalls) -> Card:
     """Return the card of the calls of a turn."""
     rows = [("text", [ValueLine(calls.text)])] if calls.text else []
@@ -57,12 +80,19 @@ def shown_call(call: ToolCall, result: ToolResult | None = None) -> CallLine:
     """Return a call with its result."""
     if result is None:
         problem = f"{call.error.code}: {call.error.message[:1_000]}" if call.error is not None else None
-        return CallLine(call.name, argument_text(call), problem, is_error=problem is not None)
+        return _with_code(call, CallLine(call.name, argument_text(call), problem, is_error=problem is not None))
     content = result.content
     text = content if isinstance(content, str) else short_repr(content, MOST_IN_VALUE)
     media = [line for part in result.media if (line := media_line(part)) is not None]
     more = [picture_text(line) if isinstance(line, PictureLine) else inline(_text(line)) for line in media]
-    return CallLine(call.name, argument_text(call), " · ".join([text, *more]) if more else text, result.is_error)
+    shown = " · ".join([text, *more]) if more else text
+    return _with_code(call, CallLine(call.name, argument_text(call), shown, result.is_error))
+
+
+def _with_code(call: ToolCall, line: CallLine) -> CallLine:
+    """Return a call whose only argument is code of several lines, with the code as lines."""
+    code = call.arguments.get("code") if call.arguments is not None and len(call.arguments) == 1 else None
+    return replace(line, arguments="", code=code) if isinstance(code, str) and "\n" in code else line
 
 
 def argument_text(call: ToolCall) -> str:

@@ -228,10 +228,6 @@ class ToolCalls(Sequence[ToolCall], HasCard):
     def __hash__(self) -> int:
         return hash(tuple((call.id, call.name) for call in self._calls))
 
-    def __repr__(self) -> str:
-        text = f", text={self.text!r}" if self.text else ""
-        return f"ToolCalls({list(self._calls)!r}{text})"
-
     def to_json(self) -> JsonObject:
         """Return plain JSON with ids, raw arguments, errors and provider data."""
         return {"tool_calls": [call.to_json() for call in self._calls], **({"text": self.text} if self.text else {})}

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from sigwire.core.tools.mcp import McpSession, ResultMode
     from sigwire.core.tools.texts import ToolText
 
-__all__ = ["Approve", "OnCrash", "OnError", "Tool", "are_same_tools", "as_tool", "check_limits", "check_on_error"]
+__all__ = [
+    "Approve", "OnCrash", "OnError", "Tool", "are_same_tools", "as_tool", "check_limits", "check_on_error", "several_tools",
+]  # fmt: skip
 
 JsonSchema: TypeAlias = dict[str, Any]
 """A JSON Schema written by a user: any dict, so that literals need no cast."""
@@ -683,6 +685,21 @@ def as_tool(thing: object, name: str | None = None) -> Tool:
     if name is not None and tool.name != name:
         raise ToolDefinitionError(f"The tool under {name!r} is named {tool.name!r}. Use its name, or give a list.")
     return tool
+
+
+def several_tools(given: object, where: str) -> Iterable[Any]:
+    """Return several tools to iterate. Raises ``ToolDefinitionError`` for a value that holds none, such as a closed block."""
+    if hasattr(type(given), "__iter__") and not isinstance(given, (str, bytes)):
+        return cast("Iterable[Any]", given)
+    if hasattr(type(given), "__enter__"):
+        raise ToolDefinitionError(
+            f"{type(given).__name__} gives its tools inside its block only ({where}). Write: with mcp_tools(...) as tools: and "
+            "pass tools=tools in it."
+        )
+    raise ToolDefinitionError(
+        f"Tools are functions, Tool objects, modules or a dict of them, not {type(given).__name__} ({where}). Write "
+        "tools=[function]."
+    )
 
 
 def are_same_tools(some: tuple[object, ...], others: tuple[object, ...]) -> bool:

@@ -87,7 +87,11 @@ def _latency(run: ScoredRun) -> list[str]:
 
 def _first_wrong(run: ScoredRun) -> list[str]:
     wrong = dict.fromkeys(f"#{record.index}" for record in run.records if is_wrong(record))
-    return [f"{' '.join(islice(wrong, 8))}      result.wrong  .failed  .rows()"] if wrong else []
+    return [f"{' '.join(islice(wrong, 8))}      {IN_PYTHON}"] if wrong else []
+
+
+IN_PYTHON = "result.wrong  .failed  .rows()"
+"""Names that show the examples that are not right. The command line leaves them out."""
 
 
 def _line_of(interval: Interval, mean: float, width: int = 24) -> str:

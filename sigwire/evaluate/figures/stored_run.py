@@ -9,7 +9,7 @@ from typing import cast
 
 from sigwire.core.example import Example
 from sigwire.core.json import JsonObject, decode_fields
-from sigwire.errors import ConfigurationError
+from sigwire.errors import DataError
 from sigwire.evaluate.cell import stored_prediction
 from sigwire.evaluate.figures.scored_run import ScoredRun
 from sigwire.evaluate.plain import typed_fields
@@ -55,7 +55,7 @@ def load_run(path: str | os.PathLike[str], program: object = None) -> ScoredRun:
 
 def _run_of(rows: list[JsonObject], path: str | os.PathLike[str], types: FieldTypes, *, is_plain: bool) -> ScoredRun:
     if not rows:
-        raise ConfigurationError(f"{Path(path).name} has no run (loading records). Pass the log of an evaluation.")
+        raise DataError(f"{Path(path).name} has no run (loading records). Pass the log of an evaluation.")
     earlier = headers_of(rows)
     header = earlier.pop()
     head = _Header(**decode_fields(_Header, header, ignores_unknown=True))

@@ -5,7 +5,6 @@ Several threads may finish at once; what is finished is in the log before the pr
 
 from __future__ import annotations
 
-import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -243,11 +242,9 @@ class EvaluationRun(RowsCaller):
         return result
 
     def _interrupted(self) -> EvaluationInterrupted:
-        """Return the exception to raise after Ctrl-C; print what it holds."""
+        """Return the exception to raise after Ctrl-C. Its message is the report: nothing else is printed."""
         result = self._cancelled()
-        line = f"The evaluation was interrupted. {self._summary()}"
-        sys.stderr.write(f"\n{result!r}\n{line}\n")
-        return EvaluationInterrupted(line, result)
+        return EvaluationInterrupted(f"The evaluation was interrupted. {self._summary()}", result)
 
     def _cancelled(self) -> EvaluationResult:
         """Wake what is under way, which then closes its connections, and return the result of what is finished."""

@@ -11,7 +11,7 @@ from sigwire.core.json import JsonObject
 from sigwire.core.record import FieldValues
 from sigwire.core.tools.held import Memo
 from sigwire.effects.steps import Steps
-from sigwire.errors import ConfigurationError
+from sigwire.errors import ConfigurationError, SessionBusy
 from sigwire.modules.agents.run import AgentRun
 from sigwire.modules.module import Module, StepsModule
 from sigwire.modules.tree.copying import copy_value
@@ -54,7 +54,7 @@ class ChatSession(StepsModule):
     def steps(self, /, **inputs: object) -> Steps[Any]:
         """Return the steps of one call, without callbacks and call records of this module."""
         if not self._is_running.acquire(blocking=False):
-            raise ConfigurationError(
+            raise SessionBusy(
                 "This session answers another call (starting a call). Wait for it, or make another session."
             )
         try:

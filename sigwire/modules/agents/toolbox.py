@@ -32,7 +32,7 @@ from sigwire.core.response import LMWarning
 from sigwire.core.tools.calls import ToolCall, ToolResult, WebSearch
 from sigwire.core.tools.function import BoundArguments
 from sigwire.core.tools.held import HasTools, Memo, holds
-from sigwire.core.tools.tool import OnError, Tool, as_tool, check_limits, check_on_error
+from sigwire.core.tools.tool import OnError, Tool, as_tool, check_limits, check_on_error, several_tools
 from sigwire.effects.cancellation import CoroutineOf
 from sigwire.effects.loops import block_on, to_thread
 from sigwire.effects.steps import Steps, arun, run
@@ -82,7 +82,7 @@ def as_tools(tools: ToolsLike) -> list[Tool]:
         return [as_tool(tools)]
     if isinstance(tools, Mapping):
         return [as_tool(tool, name) for name, tool in cast("Mapping[str, ToolLike]", tools).items()]
-    return [*map(as_tool, tools)]
+    return [*map(as_tool, several_tools(tools, "reading tools="))]
 
 
 class Toolbox(ChecksKeywords, HasTools):

@@ -11,6 +11,7 @@ from sigwire.lm.preview.call_log import LOGS, CallLog, CallRecord
 from sigwire.lm.preview.model_call import ModelCall
 from sigwire.lm.preview.printing import HistoryFormat, print_calls
 from sigwire.modules.ask import resolve_lm
+from sigwire.settings import current
 
 __all__ = ["history", "inspect_history"]
 
@@ -36,9 +37,9 @@ def inspect_history(
 ) -> None:
     """Print the last ``n`` requests and responses of the configured model, to the terminal or to ``file``.
 
-    If that model has no calls, because modules have models of their own: the calls of all models. ``format``: "text" for
-    people, "wire" for the JSON of the provider, "json" for a line a call. ``lm``: another model. Models and modules have a
-    method of this name. Raises ``LMNotConfigured`` without a model, and ``ConfigurationError`` if the model records no history.
+    If no model is configured or that model has no calls, because modules have models of their own: the calls of all models.
+    ``format``: "text" for people, "wire" for the JSON of the provider, "json" for a line a call. ``lm``: another model. Models
+    and modules have a method of this name. Raises ``ConfigurationError`` if the model records no history.
 
     >>> from sigwire.lm.fake import FakeLM
     >>> from sigwire.settings import context
@@ -49,11 +50,11 @@ def inspect_history(
     <BLANKLINE>
     ...Hi...Hello!...
     """
-    model = resolve_lm(lm, "inspect_history")
-    log = _log_of(model)
-    if lm is None and not log.records:
+    if lm is None and ((configured := current().lm) is None or not _log_of(configured).records):
         print_calls(_last_records(_all_logs(), n), file, format)
         return
+    model = resolve_lm(lm, "inspect_history")
+    _log_of(model)
     show: Any = model
     show.inspect_history(n, file, format=format)
 

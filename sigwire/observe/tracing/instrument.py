@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from sigwire.errors import ConfigurationError, warn_user
@@ -21,6 +22,15 @@ _CONTENT_VARIABLE = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 _CONTENT_MODES = {"": False, "NO_CONTENT": False, "SPAN_ONLY": True, "EVENT_ONLY": True, "SPAN_AND_EVENT": True}
 
 _installed: list[object] = []
+
+
+_WANTED: Mapping[str, tuple[str, str]] = {
+    "tracer_provider": ("get_tracer", "a TracerProvider of OpenTelemetry"),
+    "meter_provider": ("get_meter", "a MeterProvider of OpenTelemetry"),
+    "logger_provider": ("get_logger", "a LoggerProvider of OpenTelemetry"),
+    "redact": ("__call__", "a function of (kind, value)"),
+}
+"""The method that an argument must have, and what it is."""
 
 
 def instrument(
@@ -43,10 +53,18 @@ def instrument(
     >>> instrument()
     >>> uninstrument()
     """
-    if redact is not None and not callable(redact):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped callers
-        raise ConfigurationError(
-            f"redact is a function of (kind, value), not {type(redact).__name__} (starting tracing)."
-        )
+    given: Mapping[str, object] = {
+        "tracer_provider": tracer_provider,
+        "meter_provider": meter_provider,
+        "logger_provider": logger_provider,
+        "redact": redact,
+    }
+    for name, value in given.items():
+        method, wanted = _WANTED[name]
+        if value is not None and not callable(getattr(value, method, None)):
+            raise ConfigurationError(
+                f"{name} is {wanted}, not {type(value).__name__} (starting tracing). Pass one, or leave {name} out."
+            )
     try:
         from opentelemetry._logs import get_logger
         from opentelemetry.metrics import get_meter

@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 from sigwire.core.json import JsonObject, Value
 from sigwire.core.narrow import is_mapping
@@ -178,14 +178,23 @@ class Audio(Value, FieldType):
 
 @dataclass(frozen=True, slots=True, init=False, repr=False)
 class File(Value, FieldType):
-    """A document: its data, its URL, or the id of a file at the provider.
+    """A document: bytes, a data URI or an ``http(s)`` URL; or the id of a file at the provider.
 
     ``file_data`` is a data URI, base64 text with ``media_type``, or bytes. At least one of data, id, url and name is
-    required.
+    required. Raises ``InputError`` for other sources. Local paths are read by ``File.from_path``.
 
     >>> File(file_id="file-1", filename="a.pdf").part().file_id
     'file-1'
+    >>> File(b"%PDF-1.7").part().media_type, File("https://example.com/a.pdf").url
+    ('application/pdf', 'https://example.com/a.pdf')
     """
+
+    _renamed: ClassVar[Mapping[str, str]] = {
+        "data": "file_data",
+        "id": "file_id",
+        "name": "filename",
+        "path": "File.from_path",
+    }
 
     file_data: str | None = None
     file_id: str | None = None
@@ -194,6 +203,8 @@ class File(Value, FieldType):
 
     def __init__(
         self,
+        source: object = None,
+        /,
         *,
         file_data: str | bytes | None = None,
         file_id: str | None = None,
@@ -201,12 +212,20 @@ class File(Value, FieldType):
         url: str | None = None,
         media_type: str | None = None,
     ) -> None:
+        if source is not None:
+            _one_of("File", source, file_data, url, file_id)
+            file_data, file_id, filename, url = _file_source(source, filename)
         if file_data is None and file_id is None and filename is None and url is None:
             raise InputError(
-                "A File needs file_data, file_id, url or filename; to read one from disk use File.from_path."
+                "A File needs file_data, file_id, url or filename (creating a File). Write File(bytes), "
+                "File(url=...) or File.from_path(path)."
             )
         if url is not None and not _REMOTE.match(url):
-            raise InputError(f"{shorten(url)!r} is not a URL. Use File.from_path for a local file.")
+            raise InputError(
+                f"{shorten(url)!r} is not a URL (creating a File). A local file is read by File.from_path(...)."
+            )
+        if isinstance(file_data, bytes):
+            media_type = media_type or _guess(filename) or sniff(file_data)
         if isinstance(file_data, bytes) or (file_data is not None and not file_data.startswith("data:")):
             file_data = data_uri(file_data, media_type or _guess(filename) or "application/octet-stream")
         for name, value in (("file_data", file_data), ("file_id", file_id), ("filename", filename), ("url", url)):
@@ -247,11 +266,8 @@ class File(Value, FieldType):
             return value
         if is_mapping(value):
             return cls(**_keywords("File", value))
-        if isinstance(value, bytes) or (isinstance(value, str) and value.startswith("data:")):
-            return cls(file_data=value)
-        if isinstance(value, str):
-            return cls(url=value)
-        raise InputError(f"A File is made of bytes, a data URI or a URL, not {kind_of(value)}.")
+        data, file_id, filename, url = _file_source(value, None)
+        return cls(file_data=data, file_id=file_id, filename=filename, url=url)
 
     @classmethod
     def json_schema(cls) -> JsonObject:
@@ -265,8 +281,31 @@ class File(Value, FieldType):
 def _one_of(kind: str, *sources: object) -> object:
     given = [source for source in sources if source is not None]
     if len(given) != 1:
-        raise InputError(f"{kind} is made of exactly one source, got {len(given)}.")
+        raise InputError(
+            f"{kind} is made of exactly one source, got {len(given)} (creating one). Write {kind}(source), or read a local "
+            f"file with {kind}.from_path(path)."
+        )
     return given[0]
+
+
+def _not_made_of(kind: str, sources: str, given: object) -> InputError:
+    """Return the error for a source of another type."""
+    hint = f"A local file is read by {kind}.from_path(...)."
+    return InputError(f"{kind} is made of {sources}, not {kind_of(given)} (creating one). {hint}")
+
+
+_FileFields: TypeAlias = "tuple[str | bytes | None, str | None, str | None, str | None]"
+
+
+def _file_source(source: object, filename: str | None) -> _FileFields:
+    """Return data, id, name and URL of a file."""
+    if isinstance(source, File):
+        return source.file_data, source.file_id, filename or source.filename, source.url
+    if isinstance(source, (bytes, bytearray)):
+        return bytes(source), None, filename, None
+    if isinstance(source, str):
+        return (source, None, filename, None) if source.startswith("data:") else (None, None, filename, source)
+    raise _not_made_of("File", "bytes, a data URI or a URL", source)
 
 
 _KEYWORDS: Mapping[str, frozenset[str]] = {
@@ -291,7 +330,7 @@ def _image_url(source: object, media_type: str | None) -> str:
         return data_uri(bytes(source), media_type or _known_image(bytes(source)))
     if callable(getattr(source, "save", None)) and hasattr(source, "mode"):
         return _pil_uri(source)
-    raise InputError(f"An Image is made of a URL, a data URI, bytes or a PIL image, not {kind_of(source)}.")
+    raise _not_made_of("Image", "a URL, a data URI, bytes or a PIL image", source)
 
 
 def _checked_url(text: str) -> str:
@@ -323,7 +362,7 @@ def _fetched(url: str, policy: FetchPolicy | bool) -> FetchedFile:
 def _known_image(content: bytes) -> str:
     if (media_type := sniff(content)) and media_type.startswith("image/"):
         return media_type
-    raise InputError("unknown image format of bytes. Pass it: Image(data, media_type='image/...').")
+    raise InputError("Unknown image format of bytes (creating an Image). Pass it: Image(data, media_type='image/...').")
 
 
 def _audio_data(source: object) -> tuple[str, str | None]:
@@ -332,7 +371,7 @@ def _audio_data(source: object) -> tuple[str, str | None]:
     if isinstance(source, (bytes, bytearray)):
         return base64.b64encode(bytes(source)).decode("ascii"), None
     if not isinstance(source, str):
-        raise InputError(f"Audio is made of bytes, base64 text or a data URI, not {kind_of(source)}.")
+        raise _not_made_of("Audio", "bytes, base64 text or a data URI", source)
     if source.startswith("data:"):
         media_type, data = split_data_uri(source)
         return data, media_type.partition("/")[2].removeprefix("x-") or None

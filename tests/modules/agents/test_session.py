@@ -89,7 +89,7 @@ def test_call_during_another_call_is_refused() -> None:
         """Ask the session again."""
         try:
             chat(question="now?")
-        except sigwire.ConfigurationError as error:
+        except sigwire.SessionBusy as error:
             inner.append(type(error))
         return "asked"
 
@@ -97,7 +97,7 @@ def test_call_during_another_call_is_refused() -> None:
     program.set_lm(FakeLM([ToolCall("a", "again", {}), submit("done")]))
     chat = program.session()
     assert chat(question="?").answer == "done"
-    assert inner == [sigwire.ConfigurationError]
+    assert inner == [sigwire.SessionBusy]
 
 
 def test_copy_of_a_session_goes_its_own_way() -> None:

@@ -178,6 +178,16 @@ def test_inspect_history_as_json_has_a_line_a_call_without_secrets() -> None:
     )
 
 
+@every_way
+async def test_inspect_history_without_a_configured_model_shows_the_calls_of_modules(
+    call: Callable[..., Awaitable[Any]],
+) -> None:
+    lm = FakeLM([{"m": "1"}, {"k": "only call of its kind"}])
+    assert sigwire.settings.lm is None
+    await call(Double(lm), n="1")
+    assert "only call of its kind" in text_of(1, None)
+
+
 def test_inspect_history_refuses_another_format() -> None:
     with pytest.raises(ConfigurationError, match='format is "text", "wire" or "json"'):
         text_of(1, FakeLM([]), format="yaml")
