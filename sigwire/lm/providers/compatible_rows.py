@@ -33,6 +33,7 @@ _OPEN_MODELS = (
     ModelRule.of("*llama* *mixtral* *mistral* *gemma* *qwen2* *qwen-2* *phi*", NO_THINKING, images=False),
 )
 _DEFAULTS = Provider(prefix="").capabilities
+_ENFORCING = replace(_DEFAULTS, schema_enforced=True)  # they compile each schema to a grammar
 
 
 def _service(prefix: str, base_url: str) -> Provider:
@@ -83,17 +84,20 @@ _TOGETHER = replace(
     _service("together", "https://api.together.xyz/v1"),
     base_variables=("TOGETHER_API_BASE", "TOGETHERAI_API_BASE"),
     keys=(ApiKey("TOGETHER_API_KEY"), ApiKey("TOGETHERAI_API_KEY")),
+    capabilities=_ENFORCING,
     rules=_OPEN_MODELS,
     aliases=("together_ai",),
 )
 _FIREWORKS = replace(
     _service("fireworks", "https://api.fireworks.ai/inference/v1"),
     keys=(ApiKey("FIREWORKS_API_KEY"), ApiKey("FIREWORKS_AI_API_KEY")),
+    capabilities=_ENFORCING,
     rules=_OPEN_MODELS,
     aliases=("fireworks_ai",),
 )
 _XAI = replace(
     _service("xai", "https://api.x.ai/v1"),
+    capabilities=_ENFORCING,
     rules=(
         ModelRule.of(
             "grok-3-mini*",
@@ -129,6 +133,7 @@ def _local(
         key="optional",
         own_host=True,
         wires=_chat(profile),
+        capabilities=_ENFORCING,
         rules=_OPEN_MODELS,
         hints={
             LMTransportError: f"Is {name} running there? Name another server in {base} or base_url (it ends with /v1)."
@@ -141,7 +146,7 @@ _LOCAL = (
     _local("vllm", "VLLM", 8000, "vLLM", key="VLLM_API_KEY", base="VLLM_API_BASE", aliases=("hosted_vllm",)),
     replace(  # a schema silences the tools of the request, forced ones too
         _local("llamacpp", "LLAMACPP", 9931, "llama.cpp's server", key="LLAMA_API_KEY", base="LLAMA_API_BASE"),
-        capabilities=replace(_DEFAULTS, tools_with_json_schema=False),
+        capabilities=replace(_ENFORCING, tools_with_json_schema=False),
     ),
     _local(
         "lmstudio", "LM_STUDIO", 1234, "LM Studio",

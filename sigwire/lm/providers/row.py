@@ -192,6 +192,7 @@ class Provider:
         json_schema=True,
         json_object=True,
         tools_with_json_schema=True,
+        schema_enforced=False,
         images=True,
     )
     rules: tuple[ModelRule, ...] = ()

@@ -183,7 +183,8 @@ def _switch_off_for_tools(
 
 def _encode_output(form: OutputForm) -> JsonObject:
     if form.mode == "json_schema":
-        return {"response_format": {"type": form.mode, "json_schema": {"name": form.name, "schema": form.schema}}}
+        described: JsonObject = {"name": form.name, "schema": form.schema, **({"strict": True} if form.strict else {})}
+        return {"response_format": {"type": form.mode, "json_schema": described}}
     return {"response_format": {"type": form.mode}} if form.mode else {}
 
 

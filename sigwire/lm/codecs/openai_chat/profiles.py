@@ -15,7 +15,7 @@ from sigwire.core.tools.names import NameRules
 from sigwire.lm.codecs.shared.history import HistoryRules
 from sigwire.lm.codecs.shared.interface import WireProfile
 from sigwire.lm.codecs.shared.options import Drop, Option, Place
-from sigwire.lm.codecs.shared.schema import SchemaRules
+from sigwire.lm.codecs.shared.schema import STRICT_SCHEMA, SchemaRules
 from sigwire.lm.histories.call_ids import MISTRAL_IDS, OPENAI_IDS
 
 __all__ = [
@@ -65,6 +65,7 @@ class ChatProfile(WireProfile):
     path: str = "/chat/completions"
     names: NameRules = _NAMES
     output_schema: SchemaRules = _OBJECT_ROOT
+    strict_schema: SchemaRules | None = STRICT_SCHEMA
     tool_fields: frozenset[str] = frozenset({"strict"})
     history_rules: HistoryRules = HistoryRules(result_media="user", ids=OPENAI_IDS)
     options: Mapping[str, Option | None] = field(default_factory=dict[str, "Option | None"])

@@ -41,7 +41,8 @@ class WireProfile:
     ``family``: the provider that makes, and alone understands, opaque items and signatures. ``path``: appended to the
     host's base URL, with ``{model}`` filled in. ``headers``: fixed headers, never a key. ``names``: the tool names that
     the host accepts. ``history_rules``: the form of history. ``tool_schema``, ``output_schema``: the JSON Schema that the
-    host accepts in each place. ``tool_fields``: what a function may have beside name, description and parameters. ``media``:
+    host accepts in each place; ``strict_schema``: that of an output which the host enforces on demand (``strict``), ``None`` if
+    it has no such demand. ``tool_fields``: what a function may have beside name, description and parameters. ``media``:
     the kinds of input that user turns may hold.
     """
 
@@ -52,6 +53,7 @@ class WireProfile:
     history_rules: HistoryRules = HistoryRules()
     tool_schema: SchemaRules = AS_IS
     output_schema: SchemaRules = AS_IS
+    strict_schema: SchemaRules | None = None
     tool_fields: frozenset[str] = frozenset()
     media: frozenset[str] = frozenset({"image", "audio", "file"})
 
