@@ -20,8 +20,9 @@ def _chat(profile: str) -> Mapping[str, Wire]:
 
 
 GPT_OSS = ModelFacts(efforts=("low", "medium", "high"), default_effort="medium")
+_GPT_OSS_RULE = ModelRule.of("*gpt-oss*", GPT_OSS, reasoning=True, images=False)
 _OPEN_MODELS = (
-    ModelRule.of("*gpt-oss*", GPT_OSS, reasoning=True, images=False),
+    _GPT_OSS_RULE,
     ModelRule.of(
         "*deepseek-r1* *kimi-k2-thinking* *magistral* *qwq* *-thinking*",
         ModelFacts(default_effort="medium"),
@@ -117,8 +118,25 @@ _XAI = replace(
 )
 _CEREBRAS = replace(
     _service("cerebras", "https://api.cerebras.ai/v1"),
+    wires={**_chat("CEREBRAS"), "gpt-oss": Wire("openai_chat", "openai_chat.profiles:CEREBRAS_GPT_OSS")},
     capabilities=replace(_DEFAULTS, tools_with_json_schema=False, images=False),
-    rules=_OPEN_MODELS,
+    rules=(replace(_GPT_OSS_RULE, wire="gpt-oss"), *_OPEN_MODELS[1:]),
+)
+# Thinking is on or off, without efforts; the host fixes the temperature.
+_KIMI = ModelFacts(sampling="never", efforts=("off",), default_effort="medium", forced_choice_with_reasoning=False)
+_MOONSHOT = replace(
+    _service("moonshot", "https://api.moonshot.ai/v1"),
+    rules=(
+        ModelRule.of("kimi-k2-thinking*", replace(_KIMI, efforts=()), reasoning=True, images=False),
+        ModelRule.of("kimi-k2.[5-9]*", _KIMI, reasoning=True),
+        ModelRule.of("moonshot-v1*vision*", NO_THINKING),
+        ModelRule.of("moonshot-v1* kimi-k2-*", NO_THINKING, images=False),
+        ModelRule.of("kimi-*", replace(_KIMI, efforts=()), reasoning=True),
+    ),
+    aliases=("kimi",),
+)
+_CRUSOE = replace(
+    _service("crusoe", "https://api.inference.crusoecloud.com/v1"), capabilities=_ENFORCING, rules=_OPEN_MODELS
 )
 
 
@@ -155,5 +173,5 @@ _LOCAL = (
 )  # fmt: skip
 
 COMPATIBLE: tuple[Provider, ...] = (
-    _GROQ, _MISTRAL, _DEEPSEEK, _OPENROUTER, _TOGETHER, _FIREWORKS, _XAI, _CEREBRAS, *_LOCAL,
+    _GROQ, _MISTRAL, _DEEPSEEK, _OPENROUTER, _TOGETHER, _FIREWORKS, _XAI, _CEREBRAS, _MOONSHOT, _CRUSOE, *_LOCAL,
 )  # fmt: skip

@@ -124,9 +124,11 @@ class Target(Generic[D]):
 
     @property
     def history_rules(self) -> HistoryRules:
-        """The profile's rules with the model's ids, its places for system turns and for media of results."""
+        """The profile's rules with the model's ids, its thinking, its places for system turns and for media of results."""
         rules, facts = self.profile.history_rules, self.facts
         rules = replace(rules, system="between") if facts.later_system else rules
+        # A model that does not think takes no thinking: its host may refuse the field.
+        rules = replace(rules, thinking="items") if facts.thinking == "none" and rules.thinking == "any" else rules
         rules = rules if facts.call_ids is None else replace(rules, ids=facts.call_ids)
         return rules if facts.media_in_results else replace(rules, result_media="user")
 
