@@ -14,6 +14,7 @@ import functools
 import re
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 from urllib.parse import quote
@@ -87,11 +88,15 @@ class HttpBackend:
     def __init__(
         self, provider: Provider, name: str, connection: ConnectionOptions, capabilities: Capabilities, model: str
     ) -> None:
-        self._provider, self._name, self._connection = provider, name, connection
+        resource = dict(provider.read_resource(name))
+        self._name = resource.pop("model", name)
+        self._base_model = connection.base_model or self._name
+        connection = replace(connection, variables={**resource, **connection.variables}) if resource else connection
+        self._provider, self._connection = provider, connection
         self._capabilities, self._model = capabilities, model
         self._limits = connection.limits()
         self._resolver = EndpointResolver(provider, name, connection, model)
-        self._is_listed = provider.lists_model(name)
+        self._is_listed = provider.lists_model(self._base_model)
         self._watch: PromptWatch | None = None
         self._wires: dict[_ToolKind, Wire] = {}
         self._routes: dict[tuple[_ToolKind, bool], _WireRoute] = {}  # the flag: at a foreign host
@@ -210,9 +215,9 @@ class HttpBackend:
             return None
         codec, path = getattr(route.codec, "__name__", ""), route.target.profile.path
         headers = plain_headers(self._connection.headers)
-        identity = canonical_bytes(
-            [codec, version, self._provider.prefix, path, location, self._name, self._capabilities.to_json(), headers]
-        )
+        name, base = route.target.model, self._connection.base_model
+        rules: list[JsonValue] = [self._capabilities.to_json(), headers, *([base] if base else ())]
+        identity = canonical_bytes([codec, version, self._provider.prefix, path, location, name, *rules])
         self._identities[kind, location] = identity
         return identity
 
@@ -223,7 +228,8 @@ class HttpBackend:
     def option_names(self) -> Iterator[Collection[str] | None]:
         """Yield the options of each wire that a request of the model may take, the most common wire first."""
         row, kinds = self._provider, ((False, False), (True, False), (True, True))
-        names = [self._connection.wire or row.wire_for(self._name, tools=tools, builtin=own) for tools, own in kinds]
+        own_wire, base = self._connection.wire, self._base_model
+        names = [own_wire or row.wire_for(base, tools=tools, builtin=own) for tools, own in kinds]
         for name in dict.fromkeys(names):
             yield row.wires[name].option_names()
 
@@ -277,8 +283,9 @@ class HttpBackend:
                 from sigwire.lm.prompt_watch import PromptWatch
 
                 self._watch = self._watch or PromptWatch()
-            row, name = self._provider, self._name
-            target: Target[WireProfile] = Target(row.prefix, name, profile, self._capabilities, row.facts_of(name))
+            row, name = self._provider, self._resolver.pasted()[1] or self._name
+            facts = row.facts_of(self._base_model)
+            target: Target[WireProfile] = Target(row.prefix, name, profile, self._capabilities, facts)
             route = self._routes[tools, foreign] = _WireRoute(codec, target, wire, getattr(codec, "continuation", None))
         return route
 
@@ -288,7 +295,8 @@ class HttpBackend:
 
     def _wire(self, tools: _ToolKind) -> Wire:
         row, builtin = self._provider, tools == "builtin"
-        name = self._connection.wire or row.wire_for(self._name, tools=tools != "none", builtin=builtin)
+        given = self._connection.wire or self._resolver.pasted()[0]
+        name = given or row.wire_for(self._base_model, tools=tools != "none", builtin=builtin)
         return self._wires.setdefault(tools, row.wires[name])
 
     def _is_foreign(self) -> bool:
