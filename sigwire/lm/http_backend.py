@@ -23,6 +23,7 @@ from pydantic_core import from_json, to_json
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject, JsonValue, dumps
+from sigwire.core.parts import ImagePart
 from sigwire.core.request import Request, memoized
 from sigwire.core.response import Response
 from sigwire.effects.emitting import Emit
@@ -152,6 +153,8 @@ class HttpBackend:
         route = self._route(_tool_kind(request) if request.tools else "none")
         if request.tools and not self._capabilities.native_tools:
             raise self._tools_error()
+        if not self._capabilities.images and has_media(request.messages, (ImagePart,)):
+            raise self._images_error()
         return route, route.codec.encode(call.request, route.target, stream=call.streamed)
 
     def _send_alternative(self, call: Call, route: _WireRoute, sent: EncodedRequest, error: LMError) -> Steps[Response]:
@@ -308,6 +311,13 @@ class HttpBackend:
             f"{self._model} does not take tools, as far as the provider table knows (nothing was sent). Signatures and "
             f"ReAct write tools as text for it. If the model does take tools, use LM({self._model!r}, "
             "capabilities=dataclasses.replace(lm.capabilities, native_tools=True))."
+        )
+
+    def _images_error(self) -> UnsupportedFeature:
+        return UnsupportedFeature(
+            f"{self._model} does not take images, as far as the provider table knows (nothing was sent). Use one that does, "
+            "or sigwire.to_provider(history, model), which writes notes in their place. If the model does take images, use "
+            f"LM({self._model!r}, capabilities=dataclasses.replace(lm.capabilities, images=True))."
         )
 
     def _transport(self) -> Transport:
