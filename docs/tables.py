@@ -194,7 +194,7 @@ def abilities() -> str:
 def _ability(row: Provider, name: str) -> str:
     if not getattr(row.capabilities, name):
         return ""
-    return "on demand" if name == "json_schema" and not row.capabilities.schema_enforced else "yes"
+    return "on demand" if name == "json_schema" and row.capabilities.schema_on_demand else "yes"
 
 
 def rules() -> str:

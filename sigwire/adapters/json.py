@@ -38,7 +38,7 @@ class JSONAdapter(Adapter):
     """Outputs as one JSON object. ``require_schema`` refuses models and requests that cannot enforce the JSON Schema.
 
     With ``strict``, the provider's wire must enforce what the mode promises; else the request is refused before it is sent.
-    OpenAI enforces on such a demand only, and a subset of schemas: see ``Capabilities.schema_enforced``.
+    OpenAI enforces on such a demand only, and a subset of schemas: see ``Capabilities.schema_on_demand``.
 
     >>> from sigwire.signatures import Signature
     >>> adapter = JSONAdapter()
@@ -46,7 +46,7 @@ class JSONAdapter(Adapter):
     {'answer': 'Paris', 'score': 0.5}
     >>> adapter.plan(Signature("question -> answer"), Capabilities(json_schema=True)).mode
     'native_schema'
-    >>> adapter.plan(Signature("question -> answer"), Capabilities(json_schema=True, schema_enforced=False)).mode
+    >>> adapter.plan(Signature("question -> answer"), Capabilities(json_schema=True, schema_on_demand=True)).mode
     'schema, not enforced'
     """
 
@@ -73,7 +73,7 @@ def _mode(capabilities: Capabilities, tools_mode: ToolsMode | None, demanded: bo
     if tools_mode == "native" and not capabilities.tools_with_json_schema:
         return "prompt", "the model does not take tools and structured output in one request"
     if capabilities.json_schema:
-        return "native_schema" if demanded or capabilities.schema_enforced else "schema, not enforced", None
+        return "schema, not enforced" if capabilities.schema_on_demand and not demanded else "native_schema", None
     if capabilities.json_object:
         return "native_json", "the model takes no JSON Schema; it is held to a JSON object only"
     return "prompt", "the model has no structured output; the form is asked for in the prompt"

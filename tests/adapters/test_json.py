@@ -33,7 +33,7 @@ ALL = Capabilities(native_tools=True, json_schema=True, json_object=True, tools_
 
 MODES: list[tuple[Any, Capabilities, str, bool]] = [
     (QA, ALL, "native_schema", False),
-    (QA, replace(ALL, schema_enforced=False), "schema, not enforced", False),
+    (QA, replace(ALL, schema_on_demand=True), "schema, not enforced", False),
     (QA, Capabilities(json_object=True), "native_json", True),
     (QA, Capabilities(), "prompt", True),
     (Choosing, ALL, "native_schema", False),

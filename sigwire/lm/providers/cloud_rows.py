@@ -71,7 +71,7 @@ _VERTEX = Provider(
             "ai21/* deepseek-ai/* meta/* minimaxai/* moonshotai/* openai/* qwen/* xai/* zai-org/*",
             wire="chat",
             tools_with_json_schema=True,
-            schema_enforced=False,
+            schema_on_demand=True,
             audio=False,
             files=False,
         ),

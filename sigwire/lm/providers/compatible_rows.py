@@ -34,7 +34,7 @@ _OPEN_MODELS = (
     ModelRule.of("*llama* *mixtral* *mistral* *gemma* *qwen2* *qwen-2* *phi*", NO_THINKING, images=False),
 )
 _DEFAULTS = Provider(prefix="").capabilities
-_ENFORCING = replace(_DEFAULTS, schema_enforced=True)  # they compile each schema to a grammar
+_ENFORCING = replace(_DEFAULTS, schema_on_demand=False)  # they compile each schema to a grammar
 
 
 def _service(prefix: str, base_url: str) -> Provider:

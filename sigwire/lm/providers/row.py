@@ -218,7 +218,7 @@ class Provider:
         json_schema=True,
         json_object=True,
         tools_with_json_schema=True,
-        schema_enforced=False,
+        schema_on_demand=True,
         images=True,
     )
     rules: tuple[ModelRule, ...] = ()

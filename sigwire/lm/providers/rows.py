@@ -147,8 +147,8 @@ def _ollama_base(host: str) -> str:
 
 
 _OLLAMA_RULES = (
-    ModelRule.of("gpt-oss*cloud", GPT_OSS, reasoning=True, json_schema=False, json_object=False, schema_enforced=False),
-    ModelRule.of("*-cloud *:cloud", json_schema=False, json_object=False, schema_enforced=False),
+    ModelRule.of("gpt-oss*cloud", GPT_OSS, reasoning=True, json_schema=False, json_object=False, schema_on_demand=True),
+    ModelRule.of("*-cloud *:cloud", json_schema=False, json_object=False, schema_on_demand=True),
     ModelRule.of("gpt-oss*", GPT_OSS, reasoning=True),
     ModelRule.of("qwen3-vl*", ModelFacts(default_effort="medium"), reasoning=True, images=True),
     ModelRule.of(
@@ -197,7 +197,7 @@ _OLLAMA_CLOUD = replace(
     keys=(ApiKey("OLLAMA_API_KEY"),),
     key="needed",
     wires={"chat": Wire("ollama", "ollama:OLLAMA_CLOUD")},
-    capabilities=Capabilities(native_tools=True, parallel_tool_calls=True, schema_enforced=False),
+    capabilities=Capabilities(native_tools=True, parallel_tool_calls=True, schema_on_demand=True),
     rules=(ModelRule.of("gpt-oss*", GPT_OSS, reasoning=True),),
     hints={},
     aliases=(),
@@ -217,7 +217,7 @@ _FOREMAN = replace(
 
 # --- without HTTP
 
-_LEXICAL = replace(Provider(prefix="").capabilities, images=False, schema_enforced=True)
+_LEXICAL = replace(Provider(prefix="").capabilities, images=False, schema_on_demand=False)
 _OFFLINE = Provider(prefix="offline", backend="embedded", capabilities=_LEXICAL, models={"lexical": _LEXICAL})
 _LITELLM = Provider(
     prefix="litellm",

@@ -117,7 +117,7 @@ _STRUCTURED: tuple[StructuredMode, ...] = ("json_schema", "json_object")
 def _encode_output(form: OutputForm, target: Target[OllamaProfile]) -> tuple[JsonObject, tuple[LMWarning, ...]]:
     if form.schema is None:
         return {"format": "json"} if form.mode else {}, form.warnings
-    if target.capabilities.schema_enforced:
+    if not target.capabilities.schema_on_demand:
         return {"format": form.schema}, form.warnings
     lost = target_warning("response_format", target, "takes the schema but does not enforce it.")
     return {"format": form.schema}, (*form.warnings, lost)

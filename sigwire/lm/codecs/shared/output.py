@@ -66,7 +66,7 @@ def choose_output(
 
 def _compile_output(wanted: ResponseFormat, schema: JsonObject, target: Target[WireProfile]) -> OutputForm | str:
     """Return the enforced form, or the reason why the host does not take the schema."""
-    strict = wanted.required and not target.capabilities.schema_enforced
+    strict = wanted.required and target.capabilities.schema_on_demand
     rules = target.profile.strict_schema if strict else target.profile.output_schema
     if rules is None:
         return f"{target.label} takes the schema but does not enforce it."

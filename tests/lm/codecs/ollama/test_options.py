@@ -148,7 +148,7 @@ def test_response_format_without_a_schema_is_json_mode() -> None:
 def test_row_36_schema_gets_a_warning_when_the_host_does_not_enforce_schemas() -> None:
     sent = encoded(
         Request((ASKED,), response_format=ResponseFormat(SCHEMA)),
-        target(OLLAMA_CLOUD, able=replace(ABLE, schema_enforced=False)),
+        target(OLLAMA_CLOUD, able=replace(ABLE, schema_on_demand=True)),
     )
     assert sent.body == body(WIRE_ASKED, format=SCHEMA)
     assert features(sent.warnings) == ["response_format"]

@@ -56,7 +56,7 @@ NOT_ENFORCED = "ollama cloud"
 
 def encoded(wire: str, wanted: ResponseFormat, able: Capabilities | None = None) -> EncodedRequest:
     codec, profile = WIRES[wire]
-    able = able or replace(ABLE, schema_enforced=wire not in ON_DEMAND)
+    able = able or replace(ABLE, schema_on_demand=wire in ON_DEMAND)
     sent: EncodedRequest = codec.encode(
         Request((Message.user("q"),), response_format=wanted), Target("p", "m", profile, able)
     )
