@@ -52,6 +52,7 @@ from sigwire.lm.secrets import SecretUrl, redact, redact_url
 
 if TYPE_CHECKING:
     from sigwire.core.events import StreamEvent
+    from sigwire.lm.context_length import ContextLength
     from sigwire.lm.http.messages import Transport
     from sigwire.lm.prompt_watch import PromptWatch
 
@@ -99,6 +100,7 @@ class HttpBackend:
         self._resolver = EndpointResolver(provider, name, connection, model)
         self._is_listed = provider.lists_model(self._base_model)
         self._watch: PromptWatch | None = None
+        self._length: ContextLength | None = None
         self._wires: dict[_ToolKind, Wire] = {}
         self._routes: dict[tuple[_ToolKind, bool], _WireRoute] = {}  # the flag: at a foreign host
         self._identities: dict[tuple[_ToolKind, str], bytes] = {}
@@ -142,6 +144,21 @@ class HttpBackend:
 
     def _prepare(self, call: Call) -> Steps[tuple[_WireRoute, EncodedRequest]]:
         """Encode a call. An awaited one with media is encoded in a thread: converting an image takes long."""
+        encoded = yield from self._encode_steps(call)
+        if not hasattr(encoded[0].codec, "length_request") or encoded[0].target.capabilities.context_window is not None:
+            return encoded
+        from sigwire.lm.context_length import ContextLength
+
+        length = self._length = self._length or ContextLength()
+        route, sent = encoded
+        resolve = partial(self._resolver.endpoint, sent.headers)
+        found = yield from length.ask(route.codec, call.request, sent, resolve, self._transport, call.remaining())
+        if not found:
+            return encoded
+        self._routes.clear()
+        return (yield from self._encode_steps(call))
+
+    def _encode_steps(self, call: Call) -> Steps[tuple[_WireRoute, EncodedRequest]]:
         if not has_media(call.request.messages):
             return self._encode(call)
         from sigwire.lm.media.threads import in_thread
@@ -219,7 +236,7 @@ class HttpBackend:
         codec, path = getattr(route.codec, "__name__", ""), route.target.profile.path
         headers = plain_headers(self._connection.headers)
         name, base = route.target.model, self._connection.base_model
-        rules: list[JsonValue] = [self._capabilities.to_json(), headers, *([base] if base else ())]
+        rules = [self._capabilities.to_json(), headers, *([base] if base else ())]
         identity = canonical_bytes([codec, version, self._provider.prefix, path, location, name, *rules])
         self._identities[kind, location] = identity
         return identity
@@ -287,8 +304,10 @@ class HttpBackend:
 
                 self._watch = self._watch or PromptWatch()
             row, name = self._provider, self._resolver.pasted()[1] or self._name
-            facts = row.facts_of(self._base_model)
-            target: Target[WireProfile] = Target(row.prefix, name, profile, self._capabilities, facts)
+            facts, able = row.facts_of(self._base_model), self._capabilities
+            if self._length is not None and self._length.tokens is not None:
+                able = replace(able, context_window=self._length.tokens)
+            target: Target[WireProfile] = Target(row.prefix, name, profile, able, facts)
             route = self._routes[tools, foreign] = _WireRoute(codec, target, wire, getattr(codec, "continuation", None))
         return route
 

@@ -74,7 +74,8 @@ def _decode(content: bytes) -> tuple[Picture, tuple[str, ...]]:
         with Image.open(io.BytesIO(content)) as image:
             given = image.size
             if given[0] * given[1] > MOST_PIXELS:
-                image.draft("RGB", tuple(length // _scale_of(given) for length in given))
+                scale = _scale_of(given)
+                image.draft("RGB", (given[0] // scale, given[1] // scale))
             _check_pixels(image.size)  # by the header: the image is decoded below
             frames = int(getattr(image, "n_frames", 1))
             done = [f"the first of {frames} frames is sent"] if frames > 1 else []

@@ -98,7 +98,7 @@ class EndpointResolver:
         variables = (os.environ.get(name, "").strip() for name in self._provider.base_variables)
         url = self._connection.base_url or next(filter(None, variables), "")
         form, _, model = self._read_address(url.partition("?")[0])
-        return form and form.wire, model
+        return None if form is None else form.wire, model
 
     def query(self, query: Mapping[str, str], given: str = "") -> str:
         """Return the query of a URL: the ``given`` one, and what it does not name, with the values of its variables."""

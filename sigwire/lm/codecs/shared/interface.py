@@ -162,7 +162,8 @@ class Codec(Protocol[D_contra]):
 
     A codec may have three more functions, which return ``None`` if they do not apply: ``continuation(body, sent)`` returns
     the request that continues a paused turn, ``alternative(error, sent)`` a refused request in another form,
-    ``recover(status, headers, body, sent, target)`` the response inside an error reply. ``ENCODING_VERSION``, an integer, is
+    ``recover(status, headers, body, sent, target)`` the response inside an error reply; ``length_request`` and ``read_length``
+    are those of ``lm.context_length``. ``ENCODING_VERSION``, an integer, is
     raised by each change of what ``encode`` returns; answers of a codec without one are not stored.
     """
 
