@@ -25,7 +25,7 @@ _MOST_SECONDS = 3.0
 
 
 class ContextLength:
-    """The context length of one model. ``tokens`` is ``None`` until the server has said it."""
+    """The context length of one model. ``tokens`` is ``None`` until the server has answered."""
 
     def __init__(self) -> None:
         self.tokens: int | None = None
@@ -40,7 +40,7 @@ class ContextLength:
         transport: Callable[[], Transport],
         remaining: float | None,
     ) -> Steps[bool]:
-        """Ask the server if the request needs it and nobody has asked. Return True if the length is new."""
+        """Ask the server if the request needs it, once. Return True if the length is new."""
         find: Callable[[Request, JsonObject], tuple[str, JsonObject] | None] | None
         find = None if self._is_asked else getattr(codec, "length_request", None)
         if find is None or (question := find(request, sent.body)) is None:

@@ -69,7 +69,7 @@ async def test_window_is_at_most_the_context_length_which_is_asked_once(how: str
         Server({"model_info": {"general.architecture": "x", "x.context_length": "40960"}}),
     ],
 )
-def test_call_is_sent_if_the_server_does_not_say_its_limit(server: Server) -> None:
+def test_call_is_sent_when_the_context_length_is_unknown(server: Server) -> None:
     lm = LM("ollama/qwen3", transport=server, cache=False)
     for _ in range(2):
         lm.respond(LONG)
@@ -90,7 +90,7 @@ def test_server_is_not_asked_for_a_short_prompt() -> None:
 
 
 @HOWS
-async def test_fake_provider_says_its_limit(how: str) -> None:
+async def test_fake_provider_has_a_context_length(how: str) -> None:
     with FakeProvider(["yes"]) as provider:
         lm = LM("ollama/qwen3", base_url=provider.url("ollama"), cache=False)
         await ask(how, lm, LONG)

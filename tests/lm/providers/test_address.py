@@ -280,7 +280,7 @@ REPLY: JsonObject = {
 
 @HOWS
 @pytest.mark.parametrize(("model", "address", "url"), PASTED)
-async def test_address_is_read_as_a_portal_shows_it(how: str, model: str, address: str | None, url: str) -> None:
+async def test_address_of_a_portal_is_read(how: str, model: str, address: str | None, url: str) -> None:
     body = {**REPLY, **RESPONSES} if url.endswith("/responses") else REPLY
     double = Double(body)
     lm = LM(model, api_key=KEY, transport=double, **({"base_url": address} if address else {}))
@@ -288,7 +288,7 @@ async def test_address_is_read_as_a_portal_shows_it(how: str, model: str, addres
     assert double.requests[0].url == url
 
 
-def test_address_of_the_environment_is_read_as_a_portal_shows_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_address_of_a_portal_in_the_environment_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", f"{FOUNDRY}/models/chat/completions?{DATED}")
     double = Double(CHAT)
     LM("azure/Phi-4", api_key=KEY, transport=double).respond(HELLO)

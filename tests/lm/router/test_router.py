@@ -522,7 +522,7 @@ def test_failure_that_another_target_answered_keeps_no_call_alive() -> None:
 
 @DRIVERS
 @pytest.mark.parametrize("where", ["model", "request"])
-async def test_fallback_without_reasoning_answers_without_it(driver: str, where: str) -> None:
+async def test_fallback_drops_reasoning_that_it_does_not_take(driver: str, where: str) -> None:
     asked = {"reasoning": "high"}
     with FakeProvider([BUSY, "yes"]) as provider:
         lm = LM(

@@ -26,7 +26,7 @@ StructuredMode: TypeAlias = Literal["json_schema", "json_object"]
 class OutputForm(NamedTuple):
     """The form in which output is requested: enforced (``mode``), or by an instruction in the prompt.
 
-    ``schema`` is compiled for the wire, ``name`` fits every wire. ``strict``: the host must be told to enforce it.
+    ``schema`` is compiled for the wire, ``name`` fits every wire. ``strict``: whether the host is asked to enforce it.
     ``instruction`` is ``""`` if none is needed.
     """
 
