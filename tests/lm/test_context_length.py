@@ -12,6 +12,7 @@ from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.errors import LMTransportError
 from sigwire.lm.client import LM
+from sigwire.lm.codecs.shared.untrusted import value_at
 from sigwire.lm.http.messages import HttpReply, HttpRequest
 from sigwire.testing import FakeProvider
 from tests.lm.calls import HELLO, HOWS, ask
@@ -94,4 +95,4 @@ async def test_fake_provider_has_a_context_length(how: str) -> None:
     with FakeProvider(["yes"]) as provider:
         lm = LM("ollama/qwen3", base_url=provider.url("ollama"), cache=False)
         await ask(how, lm, LONG)
-    assert [sent.body["options"]["num_ctx"] for sent in provider.requests] == [131_072]
+    assert [value_at(sent.body, "options.num_ctx") for sent in provider.requests] == [131_072]
