@@ -201,11 +201,14 @@ def last_seen(row: Provider, reports: Path = SEEN) -> str:
 
 
 def abilities() -> str:
-    rows = (
-        [f"`{row.prefix}`", *("yes" if getattr(row.capabilities, name) else "" for name in ABILITIES)]
-        for row in PROVIDERS.values()
-    )
+    rows = ([f"`{row.prefix}`", *(_ability(row, name) for name in ABILITIES)] for row in PROVIDERS.values())
     return table(("prefix", *ABILITIES.values()), rows)
+
+
+def _ability(row: Provider, name: str) -> str:
+    if not getattr(row.capabilities, name):
+        return ""
+    return "on demand" if name == "json_schema" and row.capabilities.schema_on_demand else "yes"
 
 
 def rules() -> str:

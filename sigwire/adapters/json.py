@@ -1,7 +1,8 @@
 """JSONAdapter: the outputs as one JSON object, by the provider's structured output if the model has it.
 
-Inputs are sections as in chat. ``mode`` is "native_schema" if the provider enforces the outputs' JSON Schema, "native_json" if
-it enforces some JSON object, else "prompt"; each mode but the first adds a warning to the response. Tools offered as text
+Inputs are sections as in chat. ``mode`` is "native_schema" if the provider enforces the outputs' JSON Schema, "schema, not
+enforced" if the provider gets it and enforces it only on demand (``require_schema``, ``strict``), "native_json" if it enforces
+some JSON object, else "prompt"; the last two add a warning to the response. Tools offered as text
 require "prompt": structured output has no place for calls. If the wire cannot send what the mode promises, it warns, and
 ``prediction.mode`` is the mode that was sent.
 """
@@ -37,6 +38,7 @@ class JSONAdapter(Adapter):
     """Outputs as one JSON object. ``require_schema`` refuses models and requests that cannot enforce the JSON Schema.
 
     With ``strict``, the provider's wire must enforce what the mode promises; else the request is refused before it is sent.
+    OpenAI enforces on such a demand only, and a subset of schemas: see ``Capabilities.schema_on_demand``.
 
     >>> from sigwire.signatures import Signature
     >>> adapter = JSONAdapter()
@@ -44,6 +46,8 @@ class JSONAdapter(Adapter):
     {'answer': 'Paris', 'score': 0.5}
     >>> adapter.plan(Signature("question -> answer"), Capabilities(json_schema=True)).mode
     'native_schema'
+    >>> adapter.plan(Signature("question -> answer"), Capabilities(json_schema=True, schema_on_demand=True)).mode
+    'schema, not enforced'
     """
 
     require_schema: bool = False
@@ -54,7 +58,8 @@ class JSONAdapter(Adapter):
 
     def mode(self, layout: Layout, capabilities: Capabilities, tools_mode: ToolsMode | None) -> tuple[str, str | None]:
         """Return the strictest mode that model and tools allow. Raises ``UnsupportedFeature`` if a schema is required."""
-        mode, reason = _mode(capabilities, tools_mode) if layout.outputs else ("prompt", None)
+        demanded = self.require_schema or self.strict
+        mode, reason = _mode(capabilities, tools_mode, demanded) if layout.outputs else ("prompt", None)
         if reason and self.require_schema:
             raise UnsupportedFeature(
                 f"No JSON Schema can hold the answer: {reason}. Drop require_schema, or change the model."
@@ -62,13 +67,13 @@ class JSONAdapter(Adapter):
         return mode, reason
 
 
-def _mode(capabilities: Capabilities, tools_mode: ToolsMode | None) -> tuple[str, str | None]:
+def _mode(capabilities: Capabilities, tools_mode: ToolsMode | None, demanded: bool) -> tuple[str, str | None]:
     if tools_mode == "text":
         return "prompt", "tool calls are written as text, which structured output does not allow"
     if tools_mode == "native" and not capabilities.tools_with_json_schema:
         return "prompt", "the model does not take tools and structured output in one request"
     if capabilities.json_schema:
-        return "native_schema", None
+        return "schema, not enforced" if capabilities.schema_on_demand and not demanded else "native_schema", None
     if capabilities.json_object:
         return "native_json", "the model takes no JSON Schema; it is held to a JSON object only"
     return "prompt", "the model has no structured output; the form is asked for in the prompt"

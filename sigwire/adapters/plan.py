@@ -100,7 +100,7 @@ class Plan:
 
     @property
     def mode(self) -> str:
-        """How outputs are requested: "native_schema", "native_json" or "prompt"."""
+        """How outputs are requested: "native_schema", "schema, not enforced", "native_json" or "prompt"."""
         return self.setup.mode
 
     @property

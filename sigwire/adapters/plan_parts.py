@@ -37,9 +37,9 @@ _THOUGHT_TAGS = (
 class PlanSetup:
     """The parts of a plan, as its adapter chose them for a signature and a model.
 
-    ``mode``: how outputs are requested, "native_schema", "native_json" or "prompt". ``tools_mode``: how tools are offered,
-    "native", "text", or ``None`` if the signature has none. ``warnings``: options that the model cannot satisfy. ``written``:
-    the layout of answers, which may have reasoning that the prompt does not ask for.
+    ``mode``: how outputs are requested, "native_schema", "schema, not enforced", "native_json" or "prompt". ``tools_mode``: how
+    tools are offered, "native", "text", or ``None`` if the signature has none. ``warnings``: options that the model cannot
+    satisfy. ``written``: the layout of answers, which may have reasoning that the prompt does not ask for.
     """
 
     adapter: AdapterOptions

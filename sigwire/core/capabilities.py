@@ -16,7 +16,8 @@ class Capabilities(Value, ChecksKeywords):
 
     ``native_tools``: accepts a ``tools`` list and answers with calls; ``tool_choice``: can be forced to call;
     ``json_schema`` / ``json_object``: structured output by schema / any object; ``tools_with_json_schema``: both in one
-    request; ``reasoning``: thinks natively; ``reasoning_hidden``: its provider does not show the thinking; ``images`` ``audio``
+    request; ``schema_on_demand``: the model is held only to a schema that is demanded (``require_schema``), else to each;
+    ``reasoning``: thinks natively; ``reasoning_hidden``: its provider does not show the thinking; ``images`` ``audio``
     ``files``: accepts such parts; ``runs_own_tools``: an agent behind an API, whose text is never scanned for calls;
     ``context_window`` and ``max_output_tokens`` in tokens, ``None`` if unknown.
 
@@ -30,6 +31,7 @@ class Capabilities(Value, ChecksKeywords):
     json_schema: bool = False
     json_object: bool = False
     tools_with_json_schema: bool = False
+    schema_on_demand: bool = False
     reasoning: bool = False
     reasoning_hidden: bool = False
     images: bool = False

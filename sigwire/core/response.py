@@ -31,7 +31,8 @@ class Usage(Value, HasCard):
     """Tokens, as integers; ``None`` is unknown, not zero. In a sum, a count known on one side only is that count.
 
     ``input_tokens`` and ``output_tokens`` are totals, which include cached, cache-write and reasoning tokens. ``cost`` is
-    in US dollars, if the provider sent it. ``prompt_tokens`` and ``completion_tokens`` are the totals by OpenAI's names.
+    in US dollars, if the provider sent it. ``hour_write_tokens``: the cache-write tokens that are kept for an hour; they cost
+    more. ``prompt_tokens`` and ``completion_tokens`` are the totals by OpenAI's names.
 
     >>> Usage(input_tokens=3, output_tokens=1) + Usage(input_tokens=4)
     Usage(7 in, 1 out)
@@ -44,6 +45,7 @@ class Usage(Value, HasCard):
     cache_write_tokens: int | None = None
     reasoning_tokens: int | None = None
     cost: float | None = None
+    hour_write_tokens: int | None = None
 
     @property
     def total_tokens(self) -> int | None:

@@ -60,9 +60,11 @@ class LM(BaseLM):
     a request override them. ``capabilities`` replaces those of the provider table.
 
     These arguments override the provider table: ``api_key`` (default: from the environment, at each request; a function is
-    called at each request), ``base_url`` (alias ``api_base``), ``wire`` (one of the provider's wires), and the variables of
-    the row's URL (``project``, ``location``, ``api_version``). ``timeout``: seconds for a whole call with its retries, or a
-    ``Timeout``; default: ``Timeout()``, or the limits of ``transport``.
+    called at each request), ``base_url`` (alias ``api_base``; the address of an operation is read, too), ``wire`` (one of the
+    provider's wires), and the variables of the row's URL (``project``, ``location``, ``api_version``). ``base_model``: the
+    model whose capabilities and limits count, if the name is one of yours (a deployment, a tuned endpoint, an ARN).
+    ``timeout``: seconds for a whole call with its retries, or a ``Timeout``; default: ``Timeout()``, or the limits of
+    ``transport``.
     ``headers`` are sent with every request; ``transport`` is another HTTP client. ``num_retries``: retries of a failed
     exchange; ``retry``: a whole ``RetryPolicy``. ``limit``: a ``Limit`` on the exchanges, or ``False`` for no limiter.
     ``price``: the model's ``Price``, before any table. ``fallbacks``: models that a call goes on to if this one fails, and with
@@ -103,6 +105,7 @@ class LM(BaseLM):
         timeout: float | Timeout | None = None,
         headers: Mapping[str, str] | None = None,
         wire: str | None = None,
+        base_model: str | None = None,
         retry: RetryPolicy | None = None,
         limit: Limit | list[Any] | bool | None = None,
         capabilities: Capabilities | None = None,
@@ -137,15 +140,17 @@ class LM(BaseLM):
         self._retry = retry or RetryPolicy(num_retries)
         self._given, self._price, self._fallbacks, self._on_filter = capabilities, price, fallbacks, on_filter
         self._limit: Limit | Literal[False] | None = read_limit(limit)
-        self._connection = ConnectionOptions(api_key, base_url, transport, timeout, headers or {}, wire, variables)
+        self._connection = ConnectionOptions(
+            api_key, base_url, transport, timeout, headers or {}, wire, variables, base_model
+        )
         self._connect()
         self.check_options(self.kwargs)
         check_prompt_cache(self.kwargs)
 
     def _connect(self) -> None:
         row, name = find_provider(self.model)
-        self._capabilities = self._given or row.capabilities_of(name)
         connection = self._connection
+        self._capabilities = self._given or row.capabilities_of(connection.base_model or name)
         self._cache_layers: tuple[Layer, ...] | None = None
         self._backend = make_backend(row, name, connection, self._capabilities, self.model)
         key, base_url, self._total = connection.api_key, connection.base_url, connection.limits().total
@@ -358,6 +363,8 @@ class LM(BaseLM):
         check_price(price)
         new = super().copy(**updates)
         kept = self._connection if _host(new.model) == _host(self.model) else self._connection.foreign_host()
+        if new.model != self.model:  # the rules are of one model
+            given.setdefault("base_model", None)
         settled = {*given, *(HOST_BOUND_OPTIONS if kept is not self._connection else ())}
         new._removed = tuple(name for name in new._removed if name not in settled)
         new._connection = replace(kept, **given, variables={**kept.variables, **variables})
@@ -411,6 +418,7 @@ class LM(BaseLM):
         timeout = connection.timeout.dump() if isinstance(connection.timeout, Timeout) else connection.timeout
         address = connection.base_url and redact_url(connection.base_url)
         settings = {"base_url": address, "timeout": timeout, "wire": connection.wire, "limit": limit}
+        settings["base_model"] = connection.base_model
         given = {name: value for name, value in settings.items() if value is not None}
         return {**super().dump_state(), **self._dump_fallbacks(), **storable_options({**given, **connection.variables})}
 
@@ -432,7 +440,7 @@ class LM(BaseLM):
         return {**super()._options_of({**state, "fallbacks": []}, trusted), "fallbacks": models}
 
 
-_CONNECTION = frozenset({"api_key", "base_url", "headers", "timeout", "transport", "wire"})
+_CONNECTION = frozenset({"api_key", "base_model", "base_url", "headers", "timeout", "transport", "wire"})
 _TRANSPORT_OPTIONS = frozenset(
     "ca certificate connect_timeout idle_timeout keep_alive max_reply proxy tls trust_env".split()
 )

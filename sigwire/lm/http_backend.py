@@ -14,6 +14,7 @@ import functools
 import re
 import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast
 from urllib.parse import quote
@@ -22,6 +23,7 @@ from pydantic_core import from_json, to_json
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject, JsonValue, dumps
+from sigwire.core.parts import ImagePart
 from sigwire.core.request import Request, memoized
 from sigwire.core.response import Response
 from sigwire.effects.emitting import Emit
@@ -50,6 +52,7 @@ from sigwire.lm.secrets import SecretUrl, redact, redact_url
 
 if TYPE_CHECKING:
     from sigwire.core.events import StreamEvent
+    from sigwire.lm.context_length import ContextLength
     from sigwire.lm.http.messages import Transport
     from sigwire.lm.prompt_watch import PromptWatch
 
@@ -87,12 +90,17 @@ class HttpBackend:
     def __init__(
         self, provider: Provider, name: str, connection: ConnectionOptions, capabilities: Capabilities, model: str
     ) -> None:
-        self._provider, self._name, self._connection = provider, name, connection
+        resource = dict(provider.read_resource(name))
+        self._name = resource.pop("model", name)
+        self._base_model = connection.base_model or self._name
+        connection = replace(connection, variables={**resource, **connection.variables}) if resource else connection
+        self._provider, self._connection = provider, connection
         self._capabilities, self._model = capabilities, model
         self._limits = connection.limits()
         self._resolver = EndpointResolver(provider, name, connection, model)
-        self._is_listed = provider.lists_model(name)
+        self._is_listed = provider.lists_model(self._base_model)
         self._watch: PromptWatch | None = None
+        self._length: ContextLength | None = None
         self._wires: dict[_ToolKind, Wire] = {}
         self._routes: dict[tuple[_ToolKind, bool], _WireRoute] = {}  # the flag: at a foreign host
         self._identities: dict[tuple[_ToolKind, str], bytes] = {}
@@ -136,6 +144,21 @@ class HttpBackend:
 
     def _prepare(self, call: Call) -> Steps[tuple[_WireRoute, EncodedRequest]]:
         """Encode a call. An awaited one with media is encoded in a thread: converting an image takes long."""
+        encoded = yield from self._encode_steps(call)
+        if not hasattr(encoded[0].codec, "length_request") or encoded[0].target.capabilities.context_window is not None:
+            return encoded
+        from sigwire.lm.context_length import ContextLength
+
+        length = self._length = self._length or ContextLength()
+        route, sent = encoded
+        resolve = partial(self._resolver.endpoint, sent.headers)
+        found = yield from length.ask(route.codec, call.request, sent, resolve, self._transport, call.remaining())
+        if not found:
+            return encoded
+        self._routes.clear()
+        return (yield from self._encode_steps(call))
+
+    def _encode_steps(self, call: Call) -> Steps[tuple[_WireRoute, EncodedRequest]]:
         if not has_media(call.request.messages):
             return self._encode(call)
         from sigwire.lm.media.threads import in_thread
@@ -147,6 +170,8 @@ class HttpBackend:
         route = self._route(_tool_kind(request) if request.tools else "none")
         if request.tools and not self._capabilities.native_tools:
             raise self._tools_error()
+        if not self._capabilities.images and has_media(request.messages, (ImagePart,)):
+            raise self._images_error()
         return route, route.codec.encode(call.request, route.target, stream=call.streamed)
 
     def _send_alternative(self, call: Call, route: _WireRoute, sent: EncodedRequest, error: LMError) -> Steps[Response]:
@@ -210,9 +235,9 @@ class HttpBackend:
             return None
         codec, path = getattr(route.codec, "__name__", ""), route.target.profile.path
         headers = plain_headers(self._connection.headers)
-        identity = canonical_bytes(
-            [codec, version, self._provider.prefix, path, location, self._name, self._capabilities.to_json(), headers]
-        )
+        name, base = route.target.model, self._connection.base_model
+        rules = [self._capabilities.to_json(), headers, *([base] if base else ())]
+        identity = canonical_bytes([codec, version, self._provider.prefix, path, location, name, *rules])
         self._identities[kind, location] = identity
         return identity
 
@@ -223,7 +248,8 @@ class HttpBackend:
     def option_names(self) -> Iterator[Collection[str] | None]:
         """Yield the options of each wire that a request of the model may take, the most common wire first."""
         row, kinds = self._provider, ((False, False), (True, False), (True, True))
-        names = [self._connection.wire or row.wire_for(self._name, tools=tools, builtin=own) for tools, own in kinds]
+        own_wire, base = self._connection.wire, self._base_model
+        names = [own_wire or row.wire_for(base, tools=tools, builtin=own) for tools, own in kinds]
         for name in dict.fromkeys(names):
             yield row.wires[name].option_names()
 
@@ -277,8 +303,11 @@ class HttpBackend:
                 from sigwire.lm.prompt_watch import PromptWatch
 
                 self._watch = self._watch or PromptWatch()
-            row, name = self._provider, self._name
-            target: Target[WireProfile] = Target(row.prefix, name, profile, self._capabilities, row.facts_of(name))
+            row, name = self._provider, self._resolver.pasted()[1] or self._name
+            facts, able = row.facts_of(self._base_model), self._capabilities
+            if self._length is not None and self._length.tokens is not None:
+                able = replace(able, context_window=self._length.tokens)
+            target: Target[WireProfile] = Target(row.prefix, name, profile, able, facts)
             route = self._routes[tools, foreign] = _WireRoute(codec, target, wire, getattr(codec, "continuation", None))
         return route
 
@@ -288,7 +317,8 @@ class HttpBackend:
 
     def _wire(self, tools: _ToolKind) -> Wire:
         row, builtin = self._provider, tools == "builtin"
-        name = self._connection.wire or row.wire_for(self._name, tools=tools != "none", builtin=builtin)
+        given = self._connection.wire or self._resolver.pasted()[0]
+        name = given or row.wire_for(self._base_model, tools=tools != "none", builtin=builtin)
         return self._wires.setdefault(tools, row.wires[name])
 
     def _is_foreign(self) -> bool:
@@ -300,6 +330,13 @@ class HttpBackend:
             f"{self._model} does not take tools, as far as the provider table knows (nothing was sent). Signatures and "
             f"ReAct write tools as text for it. If the model does take tools, use LM({self._model!r}, "
             "capabilities=dataclasses.replace(lm.capabilities, native_tools=True))."
+        )
+
+    def _images_error(self) -> UnsupportedFeature:
+        return UnsupportedFeature(
+            f"{self._model} does not take images, as far as the provider table knows (nothing was sent). Use one that does, "
+            "or sigwire.to_provider(history, model), which writes notes in their place. If the model does take images, use "
+            f"LM({self._model!r}, capabilities=dataclasses.replace(lm.capabilities, images=True))."
         )
 
     def _transport(self) -> Transport:

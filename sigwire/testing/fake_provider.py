@@ -34,6 +34,7 @@ from sigwire.testing.rate_limit import RateLimit, Traffic, Turnstile
 from sigwire.testing.request_node import InvalidValue, RequestNode
 from sigwire.testing.server import LoopbackServer, ServerReply
 from sigwire.testing.wire import FakeWire, IdSequence, ParsedRequest, ReceivedRequest, Rejected, request_tokens
+from sigwire.testing.wires.ollama import Ollama
 
 __all__ = ["FakeProvider", "Recorded"]
 
@@ -179,6 +180,8 @@ class FakeProvider:
                 return self._batches.reply(api, exchange, self._answer)
             except Rejected as rejected:
                 return _error_reply(api.wire, rejected.fault, self._ids("req_"))
+        if exchange.path == Ollama.show_path:
+            return ServerReply(200, Ollama.show())
         wire = next((wire for wire in ROUTED if wire.route.fullmatch(exchange.path)), None)
         asked = wire if exchange.method == "POST" else None
         handled = _Handled(_unknown_path(exchange)) if asked is None else self._handle(asked, exchange)

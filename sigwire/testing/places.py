@@ -12,7 +12,7 @@ from sigwire.testing.clouds.vertex_claude import VertexClaude
 from sigwire.testing.embeddings.wires import EMBEDDING_WIRES
 from sigwire.testing.wire import FakeWire
 from sigwire.testing.wires.anthropic import Anthropic
-from sigwire.testing.wires.clouds import AzureChat, AzureResponses, Vertex
+from sigwire.testing.wires.clouds import AzureChat, AzureResponses, Vertex, VertexChat
 from sigwire.testing.wires.compatible import CompatibleChat
 from sigwire.testing.wires.gemini import Gemini
 from sigwire.testing.wires.ollama import Ollama
@@ -28,7 +28,10 @@ WIRES: Mapping[str, FakeWire] = {
 
 PLACES: Mapping[str, FakeWire] = {
     **WIRES,
-    **{wire.name: wire for wire in (CompatibleChat(), AzureChat(), AzureResponses(), Vertex(), VertexClaude())},
+    **{
+        wire.name: wire
+        for wire in (CompatibleChat(), AzureChat(), AzureResponses(), Vertex(), VertexChat(), VertexClaude())
+    },
 }
 """The wires, and their variants on compatible hosts and clouds."""
 

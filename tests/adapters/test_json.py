@@ -33,6 +33,7 @@ ALL = Capabilities(native_tools=True, json_schema=True, json_object=True, tools_
 
 MODES: list[tuple[Any, Capabilities, str, bool]] = [
     (QA, ALL, "native_schema", False),
+    (QA, replace(ALL, schema_on_demand=True), "schema, not enforced", False),
     (QA, Capabilities(json_object=True), "native_json", True),
     (QA, Capabilities(), "prompt", True),
     (Choosing, ALL, "native_schema", False),
@@ -150,9 +151,20 @@ ANSWERS: dict[type[Signature], str] = {
     Counts: '{"counts": {"a": 1}}',
     Parse: '{"tree": {"label": "S", "kids": []}}',
 }
-MODELS = {"openai": "openai/gpt-4.1", "anthropic": "anthropic/claude-sonnet-5", "gemini": "gemini/gemini-3-flash"}
+LABEL = "schema, not enforced"
+MODELS = {
+    "openai": "openai/gpt-4.1",
+    "responses": "openai/gpt-5-pro",
+    "anthropic": "anthropic/claude-sonnet-5",
+    "gemini": "gemini/gemini-3-flash",
+}
+# The mode without a demand. With one, a schema that OpenAI cannot enforce (a map) is refused.
 SENT: list[tuple[str, type[Signature], str]] = [
-    ("openai", Counts, "native_schema"),
+    ("openai", QA, LABEL),
+    ("openai", Parse, LABEL),
+    ("openai", Counts, LABEL),
+    ("responses", Parse, LABEL),
+    ("responses", Counts, LABEL),
     ("anthropic", QA, "native_schema"),
     ("anthropic", Counts, "prompt"),
     ("anthropic", Parse, "prompt"),
@@ -190,15 +202,17 @@ def test_mode_of_a_prediction_is_what_was_sent_and_a_required_schema_is_refused_
     wire: str, signature: type[Signature], mode: str, run: Any, options: dict[str, bool]
 ) -> None:
     with FakeProvider([ANSWERS[signature]]) as provider:
-        lm = LM(MODELS[wire], base_url=provider.url(wire), api_key="k", num_retries=0)
+        url = provider.url(wire.replace("responses", "openai"))
+        lm = LM(MODELS[wire], base_url=url, api_key="k", num_retries=0)
         predict = Predict(signature, lm=lm)
         inputs = dict.fromkeys(signature.input_fields, "abc")
         with context(adapter=JSONAdapter(**options)):
-            if options and mode != "native_schema":
+            if options and (mode == "prompt" or (mode == LABEL and signature is Counts)):
                 with pytest.raises(UnsupportedFeature, match="requires it, so nothing was sent"):
                     run(predict, inputs)
                 assert not provider.requests
                 return
-            assert run(predict, inputs).mode == mode
+            assert run(predict, inputs).mode == ("native_schema" if options else mode)
         sent = json.dumps(provider.requests[0].body)
-        assert any(key in sent for key in ("json_schema", "responseJsonSchema")) == (mode == "native_schema")
+        assert any(key in sent for key in ("json_schema", "responseJsonSchema")) == (mode != "prompt")
+        assert ('"strict": true' in sent) == (mode == LABEL and options != {})

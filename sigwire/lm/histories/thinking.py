@@ -43,8 +43,9 @@ def _fit_own(part: ThinkingPart | OpaquePart, number: int, rules: HistoryRules, 
     if rules.thinking == "signed":
         why = "Thinking without its signature was left out; the provider refuses it."
         return None, (PartLoss(number, "thinking", why, "content" if part.text else "none"),)
-    # Without a signature it is the model's own: the provider would not show it to the model again.
-    severity: Severity = "content" if rules.thinking == "none" and _is_signed(part) else "none"
+    # Converse: without a signature it is the model's own, and the provider would not show it to the model again.
+    is_lost = bool(part.text) if rules.thinking == "items" else _is_signed(part)
+    severity: Severity = "content" if is_lost else "none"
     return None, (PartLoss(number, "thinking", "Thinking that the model does not take back was left out.", severity),)
 
 

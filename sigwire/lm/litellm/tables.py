@@ -65,7 +65,8 @@ LITELLM = LiteLLMProfile()
 
 PROFILES: Mapping[str, LiteLLMProfile] = {
     # LiteLLM flattens content to text for this host: an image would be dropped silently.
-    "deepseek": replace(LITELLM, media=frozenset[str](), replay="reasoning_content"),
+    "deepseek": replace(LITELLM, media=frozenset[str](), replay="reasoning_content", no_reasoning=""),
+    "moonshot": replace(LITELLM, replay="reasoning_content", no_reasoning=" "),
     # LiteLLM drops a forced choice silently.
     "ollama": replace(LITELLM, forced_choice=False, media=frozenset({"image"})),
     "ollama_chat": replace(LITELLM, forced_choice=False, media=frozenset({"image"})),

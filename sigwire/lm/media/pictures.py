@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from sigwire.media.errors import UnsupportedMedia
-from sigwire.media.sniff import pixels_of
+from sigwire.media.sniff import pixels_of, sniff
 
 if TYPE_CHECKING:
     from PIL.Image import Image as Picture
@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 __all__ = ["MOST_PIXELS", "Encoded", "convert"]
 
 MOST_PIXELS = 50_000_000
-"""An image of more pixels is not decoded: a small file can hold an image that fills the memory."""
+"""An image of more pixels is not decoded: a small file can hold an image that fills the memory. A JPEG is decoded at a half,
+a quarter or an eighth of its edges, which takes the memory of the result."""
+_LEAST_SCALE = 8
 _QUALITY = 90
 _SMALLER = (85, 75, 60)
 _SCALE = 0.75
@@ -60,7 +62,7 @@ def convert(content: bytes, edge: int | None, most_bytes: int | None) -> Encoded
 
 def _decode(content: bytes) -> tuple[Picture, tuple[str, ...]]:
     """Return the first frame, turned, as RGB or RGBA without metadata, and what was done to what it shows."""
-    _check_pixels(pixels_of(content))
+    _check_pixels(pixels_of(content), content)
     try:
         from PIL import Image, ImageOps
     except ImportError:
@@ -70,9 +72,14 @@ def _decode(content: bytes) -> tuple[Picture, tuple[str, ...]]:
         ) from None
     try:
         with Image.open(io.BytesIO(content)) as image:
+            given = image.size
+            if given[0] * given[1] > MOST_PIXELS:
+                scale = _scale_of(given)
+                image.draft("RGB", (given[0] // scale, given[1] // scale))
             _check_pixels(image.size)  # by the header: the image is decoded below
             frames = int(getattr(image, "n_frames", 1))
             done = [f"the first of {frames} frames is sent"] if frames > 1 else []
+            done += [f"it was decoded at {image.size[0]} x {image.size[1]} pixels"] if image.size != given else []
             turned = ImageOps.exif_transpose(image)
             alpha = _alpha(turned)
             if turned.mode in ("I", "F") or turned.mode.startswith("I;16"):
@@ -157,8 +164,15 @@ def _to_srgb(image: Picture) -> tuple[Picture, str]:
     return made, "its colours became sRGB"
 
 
-def _check_pixels(size: tuple[int, int] | None) -> None:
-    if size is not None and size[0] * size[1] > MOST_PIXELS:
+def _scale_of(size: tuple[int, int]) -> int:
+    """Return the least of the scales of JPEG at which an image has few enough pixels."""
+    pixels = size[0] * size[1]
+    return next((scale for scale in (2, 4) if pixels / scale**2 <= MOST_PIXELS), _LEAST_SCALE)
+
+
+def _check_pixels(size: tuple[int, int] | None, content: bytes = b"") -> None:
+    scale = _LEAST_SCALE if sniff(content) == "image/jpeg" else 1
+    if size is not None and size[0] * size[1] > MOST_PIXELS * scale**2:
         raise UnsupportedMedia(
             f"An image of {size[0]} x {size[1]} pixels is not decoded; the limit is {MOST_PIXELS} pixels (encoding the "
             "request). Send a smaller one."

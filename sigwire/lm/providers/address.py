@@ -18,7 +18,7 @@ from urllib.parse import quote, urlsplit
 from sigwire.errors import ConfigurationError, LMAuthenticationError
 from sigwire.lm.http.reply_mask import ReplyMask, mask_of, sent_secrets
 from sigwire.lm.providers.connection import ConnectionOptions
-from sigwire.lm.providers.row import ApiKey, Provider
+from sigwire.lm.providers.row import AddressForm, ApiKey, Provider
 from sigwire.lm.secrets import Secret, redact_url, wrap_url
 
 __all__ = ["EndpointResolver", "ResolvedKey", "ServiceEndpoint"]
@@ -84,7 +84,21 @@ class EndpointResolver:
 
     def _tidy(self, url: str) -> str:
         path, mark, query = url.strip().partition("?")
-        return wrap_url(self._provider.tidy(path) + mark + query)
+        form, base, _ = self._read_address(path)
+        return wrap_url(self._provider.tidy(base) + (mark + query if form is None or form.query else ""))
+
+    def _read_address(self, path: str) -> tuple[AddressForm | None, str, str | None]:
+        for form in self._provider.addresses:
+            if (found := form.match(path)) is not None:
+                return form, *found
+        return None, path, None
+
+    def pasted(self) -> tuple[str | None, str | None]:
+        """Return the wire and the model that the user's address names, ``None`` each if it is a plain base URL."""
+        variables = (os.environ.get(name, "").strip() for name in self._provider.base_variables)
+        url = self._connection.base_url or next(filter(None, variables), "")
+        form, _, model = self._read_address(url.partition("?")[0])
+        return None if form is None else form.wire, model
 
     def query(self, query: Mapping[str, str], given: str = "") -> str:
         """Return the query of a URL: the ``given`` one, and what it does not name, with the values of its variables."""

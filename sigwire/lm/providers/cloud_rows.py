@@ -13,7 +13,7 @@ from sigwire.core.capabilities import Capabilities
 from sigwire.errors import LMAuthenticationError
 from sigwire.lm.codecs.shared.interface import ModelFacts
 from sigwire.lm.providers.compatible_rows import GPT_OSS
-from sigwire.lm.providers.row import NO_THINKING, ApiKey, ModelRule, Provider, UrlVariable, Wire
+from sigwire.lm.providers.row import NO_THINKING, AddressForm, ApiKey, ModelRule, Provider, UrlVariable, Wire
 from sigwire.lm.providers.rows import CLAUDE_RULES, GEMINI_CAPABILITIES, GEMINI_RULES
 
 __all__ = ["CLOUD_ROWS"]
@@ -53,9 +53,28 @@ _VERTEX = Provider(
     wires={
         "generate": Wire("gemini", "gemini:VERTEX"),
         "messages": Wire("anthropic", "anthropic.profiles:VERTEX_MESSAGES"),
+        "chat": Wire("openai_chat", "openai_chat.profiles:COMPATIBLE", path="/endpoints/openapi/chat/completions"),
     },
+    addresses=(
+        AddressForm("/endpoints/openapi(?:/chat/completions)?", "chat"),
+        AddressForm(r"/publishers/[^/]+/models/(?P<model>[^/:]+):\w+", query=False),
+        AddressForm(r"/(?P<model>endpoints/[^/:]+):\w+", query=False),
+    ),
+    resources=(
+        r"projects/(?P<project>[^/]+)/locations/(?P<location>[^/]+)/(?P<model>endpoints/[^/]+)",
+        r"projects/(?P<project>[^/]+)/locations/(?P<location>[^/]+)/publishers/[^/]+/models/(?P<model>[^/]+)",
+    ),
     capabilities=GEMINI_CAPABILITIES,
     rules=(
+        # Partners' models as a service have the name of their publisher.
+        ModelRule.of(
+            "ai21/* deepseek-ai/* meta/* minimaxai/* moonshotai/* openai/* qwen/* xai/* zai-org/*",
+            wire="chat",
+            tools_with_json_schema=True,
+            schema_on_demand=True,
+            audio=False,
+            files=False,
+        ),
         *(
             replace(rule, wire="messages", capabilities={**_CLAUDE_ON_VERTEX, **rule.capabilities})
             for rule in CLAUDE_RULES
@@ -89,6 +108,7 @@ _BEDROCK = Provider(
     keys=(ApiKey("AWS_BEARER_TOKEN_BEDROCK"),),
     key="optional",
     authorize="sigwire.lm.providers.aws:sign",
+    resources=(r"arn:aws[\w-]*:bedrock:(?P<region>[\w-]+):.+",),
     wires={
         "converse": Wire("bedrock_converse", "bedrock_converse:CONVERSE"),
         "claude": Wire("bedrock_converse", "bedrock_converse:CLAUDE"),

@@ -20,8 +20,9 @@ def _chat(profile: str) -> Mapping[str, Wire]:
 
 
 GPT_OSS = ModelFacts(efforts=("low", "medium", "high"), default_effort="medium")
+_GPT_OSS_RULE = ModelRule.of("*gpt-oss*", GPT_OSS, reasoning=True, images=False)
 _OPEN_MODELS = (
-    ModelRule.of("*gpt-oss*", GPT_OSS, reasoning=True, images=False),
+    _GPT_OSS_RULE,
     ModelRule.of(
         "*deepseek-r1* *kimi-k2-thinking* *magistral* *qwq* *-thinking*",
         ModelFacts(default_effort="medium"),
@@ -33,6 +34,7 @@ _OPEN_MODELS = (
     ModelRule.of("*llama* *mixtral* *mistral* *gemma* *qwen2* *qwen-2* *phi*", NO_THINKING, images=False),
 )
 _DEFAULTS = Provider(prefix="").capabilities
+_ENFORCING = replace(_DEFAULTS, schema_on_demand=False)  # they compile each schema to a grammar
 
 
 def _service(prefix: str, base_url: str) -> Provider:
@@ -83,17 +85,20 @@ _TOGETHER = replace(
     _service("together", "https://api.together.xyz/v1"),
     base_variables=("TOGETHER_API_BASE", "TOGETHERAI_API_BASE"),
     keys=(ApiKey("TOGETHER_API_KEY"), ApiKey("TOGETHERAI_API_KEY")),
+    capabilities=_ENFORCING,
     rules=_OPEN_MODELS,
     aliases=("together_ai",),
 )
 _FIREWORKS = replace(
     _service("fireworks", "https://api.fireworks.ai/inference/v1"),
     keys=(ApiKey("FIREWORKS_API_KEY"), ApiKey("FIREWORKS_AI_API_KEY")),
+    capabilities=_ENFORCING,
     rules=_OPEN_MODELS,
     aliases=("fireworks_ai",),
 )
 _XAI = replace(
     _service("xai", "https://api.x.ai/v1"),
+    capabilities=_ENFORCING,
     rules=(
         ModelRule.of(
             "grok-3-mini*",
@@ -113,8 +118,25 @@ _XAI = replace(
 )
 _CEREBRAS = replace(
     _service("cerebras", "https://api.cerebras.ai/v1"),
+    wires={**_chat("CEREBRAS"), "gpt-oss": Wire("openai_chat", "openai_chat.profiles:CEREBRAS_GPT_OSS")},
     capabilities=replace(_DEFAULTS, tools_with_json_schema=False, images=False),
-    rules=_OPEN_MODELS,
+    rules=(replace(_GPT_OSS_RULE, wire="gpt-oss"), *_OPEN_MODELS[1:]),
+)
+# Thinking is on or off, without efforts; the host fixes the temperature.
+_KIMI = ModelFacts(sampling="never", efforts=("off",), default_effort="medium", forced_choice_with_reasoning=False)
+_MOONSHOT = replace(
+    _service("moonshot", "https://api.moonshot.ai/v1"),
+    rules=(
+        ModelRule.of("kimi-k2-thinking*", replace(_KIMI, efforts=()), reasoning=True, images=False),
+        ModelRule.of("kimi-k2.[5-9]*", _KIMI, reasoning=True),
+        ModelRule.of("moonshot-v1*vision*", NO_THINKING),
+        ModelRule.of("moonshot-v1* kimi-k2-*", NO_THINKING, images=False),
+        ModelRule.of("kimi-*", replace(_KIMI, efforts=()), reasoning=True),
+    ),
+    aliases=("kimi",),
+)
+_CRUSOE = replace(
+    _service("crusoe", "https://api.inference.crusoecloud.com/v1"), capabilities=_ENFORCING, rules=_OPEN_MODELS
 )
 
 
@@ -129,6 +151,7 @@ def _local(
         key="optional",
         own_host=True,
         wires=_chat(profile),
+        capabilities=_ENFORCING,
         rules=_OPEN_MODELS,
         hints={
             LMTransportError: f"Is {name} running there? Name another server in {base} or base_url (it ends with /v1)."
@@ -141,7 +164,7 @@ _LOCAL = (
     _local("vllm", "VLLM", 8000, "vLLM", key="VLLM_API_KEY", base="VLLM_API_BASE", aliases=("hosted_vllm",)),
     replace(  # a schema silences the tools of the request, forced ones too
         _local("llamacpp", "LLAMACPP", 9931, "llama.cpp's server", key="LLAMA_API_KEY", base="LLAMA_API_BASE"),
-        capabilities=replace(_DEFAULTS, tools_with_json_schema=False),
+        capabilities=replace(_ENFORCING, tools_with_json_schema=False),
     ),
     _local(
         "lmstudio", "LM_STUDIO", 1234, "LM Studio",
@@ -150,5 +173,5 @@ _LOCAL = (
 )  # fmt: skip
 
 COMPATIBLE: tuple[Provider, ...] = (
-    _GROQ, _MISTRAL, _DEEPSEEK, _OPENROUTER, _TOGETHER, _FIREWORKS, _XAI, _CEREBRAS, *_LOCAL,
+    _GROQ, _MISTRAL, _DEEPSEEK, _OPENROUTER, _TOGETHER, _FIREWORKS, _XAI, _CEREBRAS, _MOONSHOT, _CRUSOE, *_LOCAL,
 )  # fmt: skip

@@ -27,7 +27,8 @@ class ConnectionOptions:
 
     ``api_key``: the key, or a function that returns it for each request (tokens that expire). ``base_url``: another base
     URL; ``timeout``: a ``Timeout``, its limits by name, or seconds for a whole call; ``headers`` of every request; ``wire``:
-    the name of one of the row's wires; ``variables``: values for the row's URL.
+    the name of one of the row's wires; ``variables``: values for the row's URL; ``base_model``: the model whose rules count, if
+    the name is that of a deployment or a resource.
 
     >>> ConnectionOptions(api_key="k", base_url="https://me:pass@llm.example/v1", headers={"x-team": "a"})
     ConnectionOptions(base_url='https://llm.example/v1', api_key=***, headers=***)
@@ -40,6 +41,7 @@ class ConnectionOptions:
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     wire: str | None = None
     variables: Mapping[str, str] = field(default_factory=dict[str, str])
+    base_model: str | None = None
 
     def __post_init__(self) -> None:
         for name, (fits, what) in _CHECKS.items():
@@ -70,6 +72,7 @@ class ConnectionOptions:
         """Return the given settings as the text of arguments, secrets as ``***``."""
         secret = {"api_key": self.api_key, "headers": self.headers}
         plain = {"base_url": self.base_url and redact_url(self.base_url), "timeout": self.timeout, "wire": self.wire}
+        plain["base_model"] = self.base_model
         return [
             *(f"{name}={value!r}" for name, value in {**plain, **self.variables}.items() if value is not None),
             *([f"transport={type(self.transport).__name__}"] if self.transport is not None else ()),
@@ -113,8 +116,9 @@ _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "headers": (_are_headers, "a mapping of names and values, both texts"),
     "wire": (lambda value: isinstance(value, str), "the name of one of the provider's wires"),
+    "base_model": (lambda value: isinstance(value, str), "the name of a model, such as 'gpt-5.4'"),
 }
 
 
-HOST_BOUND_OPTIONS = frozenset({"api_key", "base_url", "headers", "wire"})
+HOST_BOUND_OPTIONS = frozenset({"api_key", "base_model", "base_url", "headers", "wire"})
 """Options that another provider does not get (``variables`` among them)."""

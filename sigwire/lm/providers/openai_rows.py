@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from sigwire.lm.codecs.shared.interface import ModelFacts
-from sigwire.lm.providers.row import NO_THINKING, ApiKey, ModelRule, Provider, UrlVariable, Wire, without_slash
+from sigwire.lm.providers.row import NO_THINKING, AddressForm, ApiKey, ModelRule, Provider, UrlVariable, Wire
 
 __all__ = ["AZURE", "OPENAI"]
 
@@ -73,6 +73,7 @@ OPENAI = Provider(
     prefix="openai",
     base_url="https://api.openai.com/v1",
     base_variables=("OPENAI_BASE_URL", "OPENAI_API_BASE"),
+    addresses=(AddressForm("/chat/completions"), AddressForm("/responses", "responses")),
     keys=(ApiKey("OPENAI_API_KEY"),),
     header_variables={"openai-organization": "OPENAI_ORG_ID", "openai-project": "OPENAI_PROJECT_ID"},
     wires={
@@ -86,15 +87,21 @@ OPENAI = Provider(
 )
 
 
-def _azure_base(url: str) -> str:
-    """Return the address of a resource; the portal shows it also with the path of the API."""
-    return without_slash(url).removesuffix("/openai/v1").removesuffix("/openai")
-
+# The portal shows "Target URIs": whole addresses of operations. The paths of ``v1`` have no dated version.
+_PROJECT = "(?:/api/projects/[^/]+)?"
+_AZURE_ADDRESSES = (
+    AddressForm(f"{_PROJECT}/openai/deployments/(?P<model>[^/]+)(?:/chat/completions)?"),
+    AddressForm(f"{_PROJECT}/openai(?:/v1)?/responses", "responses", query=False),
+    AddressForm(f"{_PROJECT}/openai/v1/chat/completions", "v1"),
+    AddressForm(f"{_PROJECT}/openai(?:/v1)?"),
+    AddressForm("/models(?:/chat/completions)?", "models"),
+    AddressForm("/api/projects/[^/]+"),
+)
 
 AZURE = Provider(
     prefix="azure",
     base_variables=("AZURE_OPENAI_ENDPOINT", "AZURE_API_BASE"),
-    tidy=_azure_base,
+    addresses=_AZURE_ADDRESSES,
     variables={"api_version": UrlVariable(("OPENAI_API_VERSION", "AZURE_API_VERSION"), "2024-10-21")},
     keys=(
         ApiKey("AZURE_OPENAI_API_KEY", "api-key", "{}"),
@@ -106,6 +113,12 @@ AZURE = Provider(
         "chat": Wire("openai_chat", "openai_chat.profiles:AZURE", query={"api-version": "{api_version}"}),
         "responses": Wire("openai_responses", "openai_responses:AZURE", path="/openai/v1/responses"),
         "v1": Wire("openai_chat", "openai_chat.profiles:AZURE", path="/openai/v1/chat/completions"),
+        "models": Wire(  # Foundry: models of other vendors
+            "openai_chat",
+            "openai_chat.profiles:COMPATIBLE",
+            path="/models/chat/completions",
+            query={"api-version": "2024-05-01-preview"},
+        ),
     },
     builtin_wire="responses",
     capabilities=_CAPABILITIES,

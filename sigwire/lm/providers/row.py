@@ -6,6 +6,7 @@ Rows name codecs and do not import them: a row costs nothing until one of its mo
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -18,7 +19,7 @@ from sigwire.lm.codecs.shared.interface import Codec, ModelFacts, WireProfile
 from sigwire.lm.histories.call_ids import MISTRAL_IDS
 from sigwire.lm.secrets import Secret
 
-__all__ = ["NO_THINKING", "ApiKey", "ModelRule", "Provider", "UrlVariable", "Wire", "without_slash"]
+__all__ = ["NO_THINKING", "AddressForm", "ApiKey", "ModelRule", "Provider", "UrlVariable", "Wire", "without_slash"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +100,27 @@ class UrlVariable:
 
 
 @dataclass(frozen=True, slots=True)
+class AddressForm:
+    """The end of an address as users paste it: the path of one operation, which a base URL does not have.
+
+    ``end`` is a pattern; its group ``model`` is the model that requests go to. ``wire``: the row's wire of the operation,
+    ``None`` if the model decides. ``query``: whether the address keeps its query.
+
+    >>> AddressForm("/deployments/(?P<model>[^/]+)/chat/completions").match("https://a/deployments/d/chat/completions")
+    ('https://a', 'd')
+    """
+
+    end: str
+    wire: str | None = None
+    query: bool = True
+
+    def match(self, path: str) -> tuple[str, str | None] | None:
+        """Return the base URL and the model of an address without query; ``None`` if it has another form."""
+        found = re.search(f"(?:{self.end})/*$", path.strip())
+        return found and (path.strip()[: found.start()], found.groupdict().get("model"))
+
+
+@dataclass(frozen=True, slots=True)
 class ModelRule:
     """The differences of some models of a row. The first rule of the row with a fitting name counts.
 
@@ -155,7 +177,9 @@ class Provider:
     """One row. A prefix, a ``base_url`` and a key describe a host whose wire is OpenAI's chat completions.
 
     URL: ``base_url`` may hold ``{variables}`` (or be a function of their values); if it is empty, the user gives one. The
-    first of ``base_variables`` that is set in the environment overrides it. ``tidy`` makes a base URL of the user's text.
+    first of ``base_variables`` that is set in the environment overrides it. ``tidy`` makes a base URL of the user's text, after
+    the first of ``addresses`` that fits has cut the path of an operation off. ``resources``: patterns of whole resource names
+    in place of a model's name; their groups are the row's variables and ``model``.
 
     Keys: the first of ``keys`` whose variable is set. A key given in code is sent like the first one. ``key`` states
     whether one is needed. A key from the environment is sent to the row's own hosts and to the base URL of the
@@ -176,6 +200,8 @@ class Provider:
     base_url: str | Callable[[Mapping[str, str]], str] = ""
     base_variables: tuple[str, ...] = ()
     tidy: Callable[[str], str] = without_slash
+    addresses: tuple[AddressForm, ...] = (AddressForm("/chat/completions"),)
+    resources: tuple[str, ...] = ()
     variables: Mapping[str, UrlVariable] = field(default_factory=dict[str, UrlVariable])
     keys: tuple[ApiKey, ...] = ()
     key: Literal["needed", "optional"] = "needed"
@@ -192,6 +218,7 @@ class Provider:
         json_schema=True,
         json_object=True,
         tools_with_json_schema=True,
+        schema_on_demand=True,
         images=True,
     )
     rules: tuple[ModelRule, ...] = ()
@@ -212,6 +239,16 @@ class Provider:
         if self.hosts or callable(self.base_url):
             return self.hosts
         return (urlsplit(self.base_url).hostname or "",) if self.base_url else ()
+
+    def read_resource(self, name: str) -> Mapping[str, str]:
+        """Return the variables in the resource name of a model, and its ``model``; empty for a plain name.
+
+        >>> from sigwire.lm.providers.registry import PROVIDERS
+        >>> PROVIDERS["bedrock"].read_resource("arn:aws:bedrock:eu-west-1:1:application-inference-profile/x")
+        {'region': 'eu-west-1'}
+        """
+        found = next((found for form in self.resources if (found := re.fullmatch(form, name))), None)
+        return found.groupdict() if found else {}
 
     def rule_for(self, model: str) -> ModelRule:
         """Return the rule that counts for a model."""

@@ -14,7 +14,7 @@ from sigwire.errors import LMTransportError
 from sigwire.lm.codecs.shared.interface import ModelFacts
 from sigwire.lm.providers.compatible_rows import COMPATIBLE, GPT_OSS
 from sigwire.lm.providers.openai_rows import AZURE, OPENAI
-from sigwire.lm.providers.row import NO_THINKING, ApiKey, ModelRule, Provider, Wire, without_slash
+from sigwire.lm.providers.row import NO_THINKING, AddressForm, ApiKey, ModelRule, Provider, Wire, without_slash
 
 __all__ = ["CLAUDE_RULES", "GEMINI_CAPABILITIES", "GEMINI_RULES", "ROWS"]
 
@@ -65,6 +65,7 @@ _ANTHROPIC = Provider(
     base_url="https://api.anthropic.com",
     base_variables=("ANTHROPIC_BASE_URL", "ANTHROPIC_API_BASE"),
     tidy=lambda url: without_slash(url).removesuffix("/v1"),
+    addresses=(AddressForm("/v1/messages"),),
     keys=(ApiKey("ANTHROPIC_API_KEY", "x-api-key", "{}"), ApiKey("ANTHROPIC_AUTH_TOKEN")),
     wires={"messages": Wire("anthropic", "anthropic:ANTHROPIC")},
     capabilities=Capabilities(
@@ -124,6 +125,7 @@ _GEMINI = Provider(
     prefix="gemini",
     base_url="https://generativelanguage.googleapis.com",
     base_variables=("GOOGLE_GEMINI_BASE_URL",),
+    addresses=(AddressForm(r"/v1(?:beta)?/models/(?P<model>[^/:]+):\w+", query=False), AddressForm("/v1(?:beta)?")),
     keys=(ApiKey("GOOGLE_API_KEY", "x-goog-api-key", "{}"), ApiKey("GEMINI_API_KEY", "x-goog-api-key", "{}")),
     wires={"generate": Wire("gemini", "gemini:GEMINI")},
     capabilities=GEMINI_CAPABILITIES,
@@ -145,8 +147,8 @@ def _ollama_base(host: str) -> str:
 
 
 _OLLAMA_RULES = (
-    ModelRule.of("gpt-oss*cloud", GPT_OSS, reasoning=True, json_schema=False, json_object=False),
-    ModelRule.of("*-cloud *:cloud", json_schema=False, json_object=False),
+    ModelRule.of("gpt-oss*cloud", GPT_OSS, reasoning=True, json_schema=False, json_object=False, schema_on_demand=True),
+    ModelRule.of("*-cloud *:cloud", json_schema=False, json_object=False, schema_on_demand=True),
     ModelRule.of("gpt-oss*", GPT_OSS, reasoning=True),
     ModelRule.of("qwen3-vl*", ModelFacts(default_effort="medium"), reasoning=True, images=True),
     ModelRule.of(
@@ -174,6 +176,7 @@ _OLLAMA = Provider(
     base_url="http://127.0.0.1:11434",
     base_variables=("OLLAMA_HOST", "OLLAMA_API_BASE"),
     tidy=_ollama_base,
+    addresses=(AddressForm("/api/(?:chat|generate)"),),
     keys=(ApiKey("OLLAMA_API_KEY", host="ollama.com"),),
     key="optional",
     wires={"chat": Wire("ollama", "ollama:OLLAMA")},
@@ -194,7 +197,7 @@ _OLLAMA_CLOUD = replace(
     keys=(ApiKey("OLLAMA_API_KEY"),),
     key="needed",
     wires={"chat": Wire("ollama", "ollama:OLLAMA_CLOUD")},
-    capabilities=Capabilities(native_tools=True, parallel_tool_calls=True),
+    capabilities=Capabilities(native_tools=True, parallel_tool_calls=True, schema_on_demand=True),
     rules=(ModelRule.of("gpt-oss*", GPT_OSS, reasoning=True),),
     hints={},
     aliases=(),
@@ -214,11 +217,8 @@ _FOREMAN = replace(
 
 # --- without HTTP
 
-_OFFLINE = Provider(
-    prefix="offline",
-    backend="embedded",
-    models={"lexical": replace(Provider(prefix="").capabilities, images=False)},
-)
+_LEXICAL = replace(Provider(prefix="").capabilities, images=False, schema_on_demand=False)
+_OFFLINE = Provider(prefix="offline", backend="embedded", capabilities=_LEXICAL, models={"lexical": _LEXICAL})
 _LITELLM = Provider(
     prefix="litellm",
     backend="bridge",

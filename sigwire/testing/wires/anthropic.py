@@ -155,6 +155,10 @@ class Anthropic(FakeWire):
             "usage": {
                 "input_tokens": (usage.input_tokens or 0) - cached - written,
                 "cache_creation_input_tokens": written,
+                "cache_creation": {
+                    "ephemeral_5m_input_tokens": written - (usage.hour_write_tokens or 0),
+                    "ephemeral_1h_input_tokens": usage.hour_write_tokens or 0,
+                },
                 "cache_read_input_tokens": cached,
                 "output_tokens": usage.output_tokens,
                 "output_tokens_details": {"thinking_tokens": usage.reasoning_tokens or 0},

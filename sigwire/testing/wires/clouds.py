@@ -11,12 +11,13 @@ from sigwire.testing.answers import Fault, FaultKind
 from sigwire.testing.chunking import Cutter
 from sigwire.testing.request_node import RequestNode
 from sigwire.testing.wire import ParsedRequest, ReceivedRequest, Rejected, Status, bearer
+from sigwire.testing.wires.compatible import CompatibleChat
 from sigwire.testing.wires.gemini import Gemini
 from sigwire.testing.wires.openai import OpenAIWire
 from sigwire.testing.wires.openai_chat import OpenAIChat
 from sigwire.testing.wires.openai_responses import OpenAIResponses
 
-__all__ = ["AzureChat", "AzureResponses", "Vertex"]
+__all__ = ["AzureChat", "AzureResponses", "Vertex", "VertexChat"]
 
 _DENIED = (
     "Access denied due to invalid subscription key or wrong API endpoint. Make sure to provide a valid key for an active "
@@ -62,17 +63,18 @@ class _Azure(OpenAIWire):
 
 
 class AzureChat(_Azure, OpenAIChat):
-    """``POST /openai/deployments/{deployment}/chat/completions?api-version=...`` and ``/openai/v1/chat/completions``."""
+    """``POST /openai/deployments/{deployment}/chat/completions?api-version=...``, ``/openai/v1/chat/completions``, and
+    Foundry's ``/models/chat/completions?api-version=...``."""
 
     name = "azure"
-    route = re.compile(r"/openai/(?:deployments/(?P<deployment>[^/]+)|v1)/chat/completions")
+    route = re.compile(r"/(?:openai/(?:deployments/(?P<deployment>[^/]+)|v1)|(?P<foundry>models))/chat/completions")
 
     def read(self, body: RequestNode, exchange: ReceivedRequest) -> ParsedRequest:
         place = self.route.fullmatch(exchange.path)
         assert place is not None, "the server routes by this pattern"
+        if (place["deployment"] or place["foundry"]) and "api-version" not in exchange.query:
+            raise Rejected(Fault("not_found", "Resource not found", code="404"))
         if place["deployment"]:
-            if "api-version" not in exchange.query:
-                raise Rejected(Fault("not_found", "Resource not found", code="404"))
             body = RequestNode({**body.fields(), "model": place["deployment"]})
         return super().read(body, exchange)
 
@@ -90,13 +92,22 @@ class AzureResponses(_Azure, OpenAIResponses):
     route = re.compile(r"/openai/(?:v1/)?responses")
 
 
+class VertexChat(CompatibleChat):
+    """``POST /v1/projects/{project}/locations/{location}/endpoints/openapi/chat/completions``: models of partners."""
+
+    name = "vertex-chat"
+    base = "/v1/projects/fake-project/locations/global"
+    route = re.compile(r"/v1(?:beta1)?/projects/[^/]+/locations/[^/]+/endpoints/openapi/chat/completions")
+
+
 class Vertex(Gemini):
-    """``POST /v1/projects/{project}/locations/{location}/publishers/google/models/{model}:generateContent``."""
+    """``POST /v1/projects/{project}/locations/{location}/publishers/google/models/{model}:generateContent``, and of a tuned
+    model ``/endpoints/{endpoint}:generateContent``."""
 
     name = "vertex"
     base = "/v1/projects/fake-project/locations/global"
     route = re.compile(
-        r"/v1(?:beta1)?/projects/[^/]+/locations/[^/]+/publishers/google/models/"
+        r"/v1(?:beta1)?/projects/[^/]+/locations/[^/]+/(?:publishers/google/models|endpoints)/"
         r"(?P<model>[^/]+):(?P<method>generateContent|streamGenerateContent)"
     )
     wrong_key = "Request had invalid authentication credentials. Expected OAuth 2 access token."

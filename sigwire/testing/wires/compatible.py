@@ -2,7 +2,7 @@
 
 Mistral, DeepSeek, OpenRouter and local servers accept fields that OpenAI does not know, and rename some. One address serves
 all of them: unknown fields and thinking in the history are ignored, no key is required, every stream has the token counts,
-and reasoning is in ``reasoning_content``.
+and reasoning is in ``reasoning_content``. Models of DeepSeek and Kimi that think refuse a turn with calls and without it.
 """
 
 from __future__ import annotations
@@ -38,8 +38,30 @@ class CompatibleChat(OpenAIChat):
         return bearer(exchange)  # local servers require no key
 
     def read(self, body: RequestNode, exchange: ReceivedRequest) -> ParsedRequest:
+        _check_reasoning(body)
         parsed = super().read(RequestNode(_in_openais_words(body)), exchange)
         return replace(parsed, usage=True, padded=False)
+
+
+def _check_reasoning(body: RequestNode) -> None:
+    model = body["model"].text().rpartition("/")[2]
+    host = next((host for host in _BLANK_REASONING if model.startswith(host)), None)
+    thinking = body.get("thinking")
+    if host is None or not body.has("messages") or (thinking is not None and thinking.text_at("type") == "disabled"):
+        return
+    for number, message in enumerate(body["messages"].items()):
+        given = message.fields().get("reasoning_content")
+        if message.has("tool_calls") and (given is None or given == _BLANK_REASONING[host]):
+            raise message.wrong(
+                "The `reasoning_content` in the thinking mode must be passed back to the API. "
+                f"It is missing in assistant tool call message at index {number}."
+            )
+
+
+_BLANK_REASONING: Mapping[str, str | None] = {
+    "deepseek-reasoner": None, "deepseek-v4": None, "kimi-k2-thinking": None, "kimi-k2.": "", "kimi-k3": "",
+}  # fmt: skip
+"""Models that think, by the start of their names, and the text that their host takes for missing reasoning."""
 
 
 def _in_openais_words(body: RequestNode) -> JsonObject:

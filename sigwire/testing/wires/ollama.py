@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
-from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.messages import Message, Part
 from sigwire.core.parts import ImagePart, TextPart, ThinkingPart
 from sigwire.core.request import Request, ResponseFormat
@@ -47,10 +47,19 @@ _ROLE: Mapping[str, Any] = {"system": "system", "user": "user", "assistant": "as
 
 
 class Ollama(FakeWire):
-    """``POST /api/chat``."""
+    """``POST /api/chat``, and ``/api/show`` with the context length of every model; that is not recorded."""
 
     name = "ollama"
     route = re.compile(r"/api/chat")
+    show_path = "/api/show"
+    context_length = 131_072
+
+    @classmethod
+    def show(cls) -> bytes:
+        """Return the reply that describes a model."""
+        info = {"general.architecture": "fake", "fake.context_length": cls.context_length}
+        return dumps({"model_info": info, "capabilities": ["completion", "tools"]}).encode()
+
     wrong_key = "unauthorized"
     no_such_model = "model '{model}' not found"
     statuses: ClassVar[Mapping[str, Status]] = {kind: (status, "", None) for kind, status in USUAL_STATUSES.items()}

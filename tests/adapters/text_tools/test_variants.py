@@ -297,7 +297,7 @@ REFUSED = {
     "fenced, parameters": (f"~~~tool_call\n{PARAMETERS}\n~~~", [MALFORMED]),
     "fenced, two objects": (f"~~~tool_call\n{CALL}\n{CALL}\n~~~", [("tool_call", "malformed_json")]),
     "fenced, Python": ('~~~tool_call\n{"name": "set", "arguments": {"f": True}}\n~~~', [("tool_call", "malformed_json")]),
-    "fenced, no closing fence": (f"~~~tool_call\n{CALL}", [MALFORMED]),
+    "fenced, no closing fence": (f"~~~tool_call\n{CALL[:-1]}", [("tool_call", "malformed_json")]),
     "a near name": ('<tool_call>{"name": "addd", "arguments": {}}</tool_call>', [("addd", UNKNOWN)]),
     "encoded twice": ('<tool_call>{"name": "say", "arguments": "\\"{}\\""}</tool_call>', [("say", "not_an_object")]),
     "no witness for the missing brace": (f"<tool_call>{CALL[:-1]}", [MALFORMED]),

@@ -22,7 +22,7 @@ from sigwire.core.parts import AudioPart, FilePart, ImagePart, MediaPart, TextPa
 from sigwire.core.request import Request
 from sigwire.core.response import LMWarning, Response
 from sigwire.core.tools.calls import ToolCall, ToolResult
-from sigwire.errors import CallerError, LMInvalidRequestError
+from sigwire.errors import CallerError, LMInvalidRequestError, UnsupportedFeature
 from sigwire.lm.client import LM
 from sigwire.lm.codecs.anthropic import profiles as anthropic_profiles
 from sigwire.lm.codecs.bedrock_converse import tables as converse_tables
@@ -232,6 +232,21 @@ def test_image_that_would_fill_the_memory_is_not_decoded(width: int, monkeypatch
         fit_media([Message("user", (part_of(bomb, "image/png"),))], "anthropic", [])
 
 
+@pytest.mark.parametrize(("most", "sent"), [(320, (20, 16)), (100, (10, 8))])
+def test_large_photo_is_decoded_at_a_fraction_of_its_edges(
+    most: int, sent: tuple[int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pictures, "MOST_PIXELS", most)
+    monkeypatch.setitem(LIMITS, "anthropic", replace(LIMITS["anthropic"], edge=30, many=None))  # type: ignore[misc]
+    warnings: list[LMWarning] = []
+    (message,) = fit_media([Message("user", (picture("JPEG", (40, 32), color=most % 255),))], "anthropic", warnings)
+    assert pixels_of(content_of(message.parts[0])) == sent
+    assert f"it was decoded at {sent[0]} x {sent[1]} pixels" in warnings[0].detail
+    monkeypatch.setattr(pictures, "MOST_PIXELS", 10)
+    with pytest.raises(UnsupportedMedia, match="40 x 32 pixels is not decoded"):
+        fit_media([Message("user", (picture("JPEG", (40, 32), color=most % 255 + 60),))], "anthropic", [])
+
+
 def test_large_tiff_is_not_decoded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pictures, "MOST_PIXELS", 100)
     with pytest.raises(UnsupportedMedia, match="40 x 31 pixels is not decoded"):
@@ -426,3 +441,21 @@ def test_portable_history_names_each_image_that_was_made_to_fit() -> None:
         given, converted = provider.requests
     assert given.body["messages"] == converted.body["messages"]  # type: ignore[index, call-overload]
     assert to_provider(messages, lm) == (messages, ())
+
+
+@pytest.mark.parametrize("place", ["turn", "result"])
+@pytest.mark.parametrize("streamed", [False, True])
+def test_model_without_images_refuses_them_before_sending(place: str, streamed: bool) -> None:
+    image = picture("PNG", (2, 2))
+    call = Message.assistant(tool_calls=[ToolCall("c1", "f", {})])
+    results = Message.tool(ToolResult("c1", "f", "ok", media=(image,)))
+    turns = (Message("user", (image,)),) if place == "turn" else (Message.user("q"), call, results)
+    with FakeProvider(["seen"]) as provider:
+        lm = LM("openai/gpt-3.5-turbo", base_url=provider.url("openai"), api_key="k", num_retries=0)
+        with pytest.raises(UnsupportedFeature, match=r"gpt-3\.5-turbo does not take images.*capabilities="):
+            collect(lm.stream(Request(turns))) if streamed else lm.respond(Request(turns))
+        assert not provider.requests
+        able = lm.copy(capabilities=replace(lm.capabilities, images=True))
+        assert able.respond(Request(turns)).choices[0].text == "seen"
+    kept = to_provider(turns, lm)
+    assert [loss.what for loss in kept.losses if loss.severity == "content"] == ["media"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import os
 import pickle
 from collections.abc import Callable
@@ -11,7 +12,10 @@ from typing import Any, cast
 
 import pytest
 
+from sigwire.core.json import JsonObject
+from sigwire.core.request import Request
 from sigwire.errors import ConfigurationError, LMAuthenticationError
+from sigwire.lm.base import BaseLM
 from sigwire.lm.client import LM
 from sigwire.lm.providers.registry import PROVIDERS
 from tests.lm.calls import HELLO, HOWS, KEY, ask, forget_keys
@@ -231,6 +235,99 @@ URLS = [
     ("ollama-cloud/m", {}, {}, "https://ollama.com:443/api/chat"),
     ("foreman/m", {}, {"FOREMAN_HOST": "https://fleet.example"}, "https://fleet.example:443/api/chat"),
 ]
+
+
+AZURE = "https://mine.openai.azure.com"
+FOUNDRY = "https://mine.services.ai.azure.com"
+TUNED = "projects/p/locations/us-central1/endpoints/123"
+REGION = "https://us-central1-aiplatform.googleapis.com/v1/projects/p/locations/us-central1"
+DATED = "api-version=2025-01-01-preview"
+ARN = "arn:aws:bedrock:eu-west-1:1:application-inference-profile/abc"
+DEPLOYMENT = f"{AZURE}/openai/deployments/d/chat/completions?{DATED}"
+GOOGLE = f"{REGION}/publishers/google/models/m:generateContent"
+# The model, the address as a portal shows it, and the URL of the request.
+PASTED = [
+    ("azure/d", DEPLOYMENT, DEPLOYMENT),
+    ("azure/gpt-4.1", DEPLOYMENT, DEPLOYMENT),
+    ("azure/d", f"{AZURE}/openai/responses?{DATED}", f"{AZURE}/openai/v1/responses"),
+    ("azure/d", f"{AZURE}/openai/v1/chat/completions", f"{AZURE}/openai/v1/chat/completions"),
+    ("azure/d", f"{FOUNDRY}/api/projects/p/openai/v1/responses", f"{FOUNDRY}/openai/v1/responses"),
+    ("azure/d", f"{FOUNDRY}/api/projects/p", f"{FOUNDRY}/openai/deployments/d/chat/completions?api-version=2024-10-21"),
+    ("azure/Phi-4", f"{FOUNDRY}/models", f"{FOUNDRY}/models/chat/completions?api-version=2024-05-01-preview"),
+    ("azure/Phi-4", f"{FOUNDRY}/models/chat/completions?{DATED}", f"{FOUNDRY}/models/chat/completions?{DATED}"),
+    ("openai/m", "https://x.example/v1/chat/completions/?a=1", "https://x.example/v1/chat/completions?a=1"),
+    ("openai/m", "https://x.example/v1/responses", "https://x.example/v1/responses"),
+    ("groq/m", "https://x.example/v1/chat/completions", "https://x.example/v1/chat/completions"),
+    ("anthropic/m", "https://x.example/v1/messages", "https://x.example/v1/messages"),
+    ("ollama/m", "http://box:11434/api/chat", "http://box:11434/api/chat"),
+    ("gemini/m", "https://x.example/v1beta/models/n:generateContent?key=k", "https://x.example/v1/models/n:generateContent"),
+    ("vertex/m", f"{REGION}/publishers/google/models/m:streamGenerateContent?alt=sse", GOOGLE),
+    ("vertex/m", f"{REGION}/endpoints/9:generateContent", f"{REGION}/endpoints/9:generateContent"),
+    (f"vertex/{TUNED}", None, f"{REGION}/endpoints/123:generateContent"),
+    ("vertex/projects/p/locations/us-central1/publishers/google/models/m", None, GOOGLE),
+    ("vertex/meta/llama-4-maverick-17b-128e-instruct-maas", f"{REGION}", f"{REGION}/endpoints/openapi/chat/completions"),
+    (
+        f"bedrock/{ARN}",
+        None,
+        "https://bedrock-runtime.eu-west-1.amazonaws.com/model/arn%3Aaws%3Abedrock%3Aeu-west-1%3A1%3A"
+        "application-inference-profile%2Fabc/converse",
+    ),
+]  # fmt: skip
+REPLY: JsonObject = {
+    **CHAT, **OLLAMA, **GEMINI, **RESPONSES, **MESSAGES, "output": {"message": {"content": [{"text": "hi"}]}}
+}  # fmt: skip
+
+
+@HOWS
+@pytest.mark.parametrize(("model", "address", "url"), PASTED)
+async def test_address_of_a_portal_is_read(how: str, model: str, address: str | None, url: str) -> None:
+    body = {**REPLY, **RESPONSES} if url.endswith("/responses") else REPLY
+    double = Double(body)
+    lm = LM(model, api_key=KEY, transport=double, **({"base_url": address} if address else {}))
+    await ask(how, lm)
+    assert double.requests[0].url == url
+
+
+def test_address_of_a_portal_in_the_environment_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", f"{FOUNDRY}/models/chat/completions?{DATED}")
+    double = Double(CHAT)
+    LM("azure/Phi-4", api_key=KEY, transport=double).respond(HELLO)
+    assert double.requests[0].url == f"{FOUNDRY}/models/chat/completions?{DATED}"
+
+
+def test_given_region_is_used_before_that_of_an_arn() -> None:
+    double = Double({"output": {"message": {"content": [{"text": "hi"}]}}})
+    LM(f"bedrock/{ARN}", api_key=KEY, region="us-east-1", transport=double).respond(HELLO)
+    assert double.requests[0].url.startswith("https://bedrock-runtime.us-east-1.amazonaws.com/model/arn%3A")
+
+
+@pytest.mark.parametrize(
+    ("model", "base", "url"),
+    [
+        ("azure/mine", "gpt-5-pro", f"{AZURE}/openai/v1/responses"),
+        (f"bedrock/{ARN}", "anthropic.claude-sonnet-4-5", "https://bedrock-runtime.eu-west-1.amazonaws.com/model/arn"),
+        (f"vertex/{TUNED}", "gemini-2.5-flash", f"{REGION}/endpoints/123:generateContent"),
+    ],
+)
+def test_rules_of_a_base_model_count_for_a_name_of_the_user(model: str, base: str, url: str) -> None:
+    double = Double({**REPLY, **(RESPONSES if "responses" in url else {})})
+    address = {"base_url": AZURE} if "azure" in model else {}
+    lm = LM(model, api_key=KEY, transport=double, base_model=base, **address)
+    known = LM(f"{model.partition('/')[0]}/{base}")
+    assert lm.capabilities == known.capabilities != LM(model).capabilities
+    lm.respond(Request(HELLO.messages, options={"reasoning": "high"}))
+    assert double.requests[0].url.startswith(url)
+    body = json.loads(double.requests[0].body)
+    assert any(name in json.dumps(body) for name in ("reasoning", "thinking", "thinkingConfig"))
+    assert base not in json.dumps(body)
+    assert lm.dump_state()["base_model"] == base
+    assert BaseLM.load_state(lm.dump_state(), allow_unsafe_lm_state=True).capabilities == lm.capabilities
+    assert lm.copy(model=f"{model}x").capabilities != lm.capabilities
+
+
+def test_base_model_that_is_no_text_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="base_model is the name of a model"):
+        LM("azure/mine", base_model=5)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(("model", "options", "environment", "url"), URLS)

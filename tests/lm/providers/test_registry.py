@@ -44,7 +44,7 @@ def rows_put_back(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_table_has_the_documented_rows() -> None:
     promised = (
         "openai azure anthropic gemini vertex ollama ollama-cloud foreman groq mistral deepseek openrouter together "
-        "fireworks xai cerebras vllm llamacpp lmstudio bedrock offline litellm"
+        "fireworks xai cerebras moonshot crusoe vllm llamacpp lmstudio bedrock offline litellm"
     )
     assert set(promised.split()) <= PROVIDERS.keys()
 

@@ -515,3 +515,30 @@ def test_failure_that_another_target_answered_keeps_no_call_alive() -> None:
         assert [each for each in gc.get_objects() if type(each).__name__ == "_RoutedCall"] == []
     finally:
         gc.enable()
+
+
+# --- reasoning, images
+
+
+@DRIVERS
+@pytest.mark.parametrize("where", ["model", "request"])
+async def test_fallback_drops_reasoning_that_it_does_not_take(driver: str, where: str) -> None:
+    asked = {"reasoning": "high"}
+    with FakeProvider([BUSY, "yes"]) as provider:
+        lm = LM(
+            "openai/gpt-5", base_url=provider.url("openai"), api_key=KEY, num_retries=0,
+            fallbacks=["openai/gpt-4.1"], **(asked if where == "model" else {}),
+        )  # fmt: skip
+        request = replace(HELLO, options={} if where == "model" else asked)
+        response = await answer(driver, lm, request)
+    assert [sent.body.get("reasoning_effort") for sent in provider.requests] == ["high", None]
+    assert [warning.feature for warning in response.warnings] == ["reasoning"]
+    assert [each.purpose for each in response.attempts] == ["ask", "fallback"]
+
+
+def test_model_without_reasoning_refuses_it_if_it_is_the_first() -> None:
+    with FakeProvider(["yes"]) as provider:
+        url = provider.url("openai")
+        lm = LM("openai/gpt-4.1", base_url=url, api_key=KEY, reasoning="high", fallbacks=["openai/gpt-5"])
+        assert lm.respond(HELLO).attempts[-1].model == "openai/gpt-5"
+        assert [sent.body["model"] for sent in provider.requests] == ["gpt-5"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -29,6 +30,9 @@ HOSTS = [
     "fireworks/m",
     "xai/grok-3-mini",
     "cerebras/gpt-oss-120b",
+    "cerebras/zai-glm-4.7",
+    "moonshot/kimi-k2.5",
+    "crusoe/zai/GLM-5.2",
     "vllm/m",
     "llamacpp/m",
     "lmstudio/m",
@@ -62,6 +66,26 @@ def test_compatible_host_accepts_the_option_names_of_its_row(model: str, streame
     assert read.tool_choice == (ToolChoice.AUTO if "tool_choice" in warned else ToolChoice.REQUIRED)
     assert read.options.get("seed") == (None if "seed" in warned else 7)
     assert read.options["max_tokens"] == 50
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize(
+    ("model", "refused"),
+    [("deepseek/deepseek-reasoner", None), ("moonshot/kimi-k2.5", ""), ("moonshot/kimi-k2-thinking", None)],
+)
+def test_call_turn_of_another_model_is_accepted_by_a_host_that_wants_reasoning(
+    model: str, refused: str | None, streamed: bool
+) -> None:
+    turn = Message.assistant(tool_calls=[ToolCall("c1", "add", {})])
+    request = Request((ASKED, turn, Message.tool(ToolResult("c1", "add", "4"))), (TOOL,))
+    with FakeProvider(["Done"]) as provider:
+        lm = model_at(provider, model)
+        response = collect(lm.stream(request)) if streamed else lm.respond(request)
+        assert response.choices[0].text == "Done"
+        sent = json.loads(json.dumps(provider.requests[0].body))
+        sent["messages"][1]["reasoning_content"] = refused
+        with pytest.raises(LMInvalidRequestError, match="reasoning_content"):
+            lm.respond(replace(request, options={"extra_body": {"messages": sent["messages"]}}))
 
 
 @EVERY_HOST

@@ -50,9 +50,9 @@ def _read(cursor: Cursor, opener: str, catalog: ToolCatalog) -> Wait[CallBlock |
 
 
 def _unclosed_block(body: str) -> CallBlock:
-    # A stop sequence can remove the fence. Only complete JSON on a finished line shows a complete call.
+    # A stop sequence can remove the fence, with or without the line break before it. Complete JSON is a complete call.
     call = read_block(body)
-    if call.error is None and body.endswith("\n"):
+    if call.error is None:
         return CallBlock((call,), ("the closing fence of a tool_call block was missing",))
     return CallBlock((_broken_block(body, "malformed_json", "The tool_call block was not closed", call.name),))
 

@@ -47,6 +47,7 @@ USAGE: UsageTable = {
     "output_tokens": "output_tokens",
     "cached_tokens": "cache_read_input_tokens",
     "cache_write_tokens": "cache_creation_input_tokens",
+    "hour_write_tokens": "cache_creation.ephemeral_1h_input_tokens",
     "reasoning_tokens": "output_tokens_details.thinking_tokens",
 }
 

@@ -88,9 +88,12 @@ def alternative(error: LMError, sent: EncodedRequest) -> EncodedRequest | None:
 def _path(target: Target[GeminiProfile], stream: bool) -> str:
     profile, model = target.profile, target.model
     preview = not profile.preview_names.isdisjoint(re.split(r"[-/]", model))
-    return profile.path.format(
+    is_endpoint = profile.endpoint_path is not None and model.startswith("endpoints/")
+    path = (profile.endpoint_path if is_endpoint else None) or profile.path
+    is_whole = is_endpoint or model.startswith(("models/", "tunedModels/"))
+    return path.format(
         version=profile.preview_version if preview else profile.version,
-        model=model_in_path(model if model.startswith(("models/", "tunedModels/")) else f"models/{model}"),
+        model=model_in_path(model if is_whole else f"models/{model}"),
         method="streamGenerateContent" if stream else "generateContent",
     )
 

@@ -43,6 +43,7 @@ class GeminiProfile(WireProfile):
 
     In ``path``, ``{version}`` is ``version``, or ``preview_version`` if a word of the model's name is in
     ``preview_names``; ``{model}`` starts with its collection ("models/..."), ``{method}`` is whole or streaming.
+    ``endpoint_path``: the path for a model that the user tuned ("endpoints/..."), ``None`` if the host has none.
     ``options``: rows over the wire's table. ``efforts``: the thinking levels of models whose facts have none.
     ``announce_builtin``: whether tools that the provider runs must be announced beside functions. ``exclude_domains``:
     whether web search accepts domains to exclude.
@@ -50,6 +51,7 @@ class GeminiProfile(WireProfile):
 
     family: str = "gemini"
     path: str = "/{version}/{model}:{method}"
+    endpoint_path: str | None = None
     version: str = "v1"
     preview_version: str = "v1beta"
     preview_names: frozenset[str] = frozenset({"preview", "latest", "exp"})
@@ -77,6 +79,7 @@ GEMINI = GeminiProfile()
 VERTEX = GeminiProfile(
     family="vertex",  # signatures of one route are refused on the other
     path="/publishers/google/{model}:{method}",  # the base URL ends with version, project and location
+    endpoint_path="/{model}:{method}",
     options={"metadata": Place("labels")},
     announce_builtin=False,
     exclude_domains=True,

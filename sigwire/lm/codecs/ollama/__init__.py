@@ -15,9 +15,10 @@ Surprises of this wire:
       synthetic id is not sent.
     - There is no ``tool_choice``: without tools no call is possible, and calls cannot be forced.
     - ``format`` also constrains the text of calls, so a request with tools asks for the format in the prompt.
-    - The server reads a few thousand tokens by default. ``num_ctx`` raises that: encode() sets it for a long request,
-      unless the caller did. The server truncates a longer prompt silently, oldest turns first, unless ``truncate`` and
-      ``shift`` are false. They are sent as false, and the server answers with an error that has instructions.
+    - The server reads a few thousand tokens by default. ``num_ctx`` raises that: encode() sets it for a long request, unless
+      the caller did, and never above the model's context length (``/api/show``). The server truncates a longer prompt
+      silently, oldest turns first, unless ``truncate`` and ``shift`` are false. They are sent as false, and the server
+      answers with an error that has instructions.
     - The server knows a few keywords of a tool's schema and ignores all others, ``$ref`` among them.
     - A turn has one text and a list of images, as base64 without a URL. Unknown fields of a turn are an ``OpaquePart``,
       those of a call its provider data.
@@ -28,6 +29,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sigwire.core.lazy import lazy_names
+from sigwire.lm.codecs.ollama.context import length_request, read_length
 from sigwire.lm.codecs.ollama.decoding import decode, decode_error
 from sigwire.lm.codecs.ollama.encoding import encode
 from sigwire.lm.codecs.ollama.tables import ERRORS, FINISH_REASONS, OLLAMA, OLLAMA_CLOUD, OPTIONS, USAGE, OllamaProfile
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ENCODING_VERSION", "ERRORS", "FINISH_REASONS", "FRAMING", "OLLAMA", "OLLAMA_CLOUD", "OPTIONS", "USAGE",
-    "OllamaProfile", "decode", "decode_error", "decoder", "encode",
+    "OllamaProfile", "decode", "decode_error", "decoder", "encode", "length_request", "read_length",
 ]  # fmt: skip
 
 ENCODING_VERSION = 2  # of the bodies; in the keys of stored answers

@@ -7,10 +7,10 @@ from sigwire.core.request import Request
 from sigwire.core.response import LMWarning
 from sigwire.lm.codecs.ollama.tables import OllamaProfile
 from sigwire.lm.codecs.shared.interface import Target
-from sigwire.lm.codecs.shared.untrusted import objects_of, string_of, value_at
+from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, string_of, value_at
 from sigwire.lm.prompt_watch import window_warnings
 
-__all__ = ["context_warnings", "window_for"]
+__all__ = ["context_warnings", "length_request", "read_length", "window_for"]
 
 _DEFAULT_WINDOW = 4096
 _DEFAULT_ANSWER_TOKENS = 2048
@@ -29,6 +29,25 @@ def window_for(body: JsonObject, target: Target[OllamaProfile]) -> int | None:
         return None
     window = 1 << (tokens - 1).bit_length()
     return min(window, target.capabilities.context_window or window)
+
+
+def length_request(request: Request, body: JsonObject) -> tuple[str, JsonObject] | None:
+    """Return path and body of the question for the model's context length; ``None`` if the request has no window, or one that
+    the caller chose."""
+    chosen = value_at(body, "options.num_ctx")
+    given = request.options.get("num_ctx"), value_at(request.options.get("extra_body"), "options.num_ctx")
+    return None if chosen is None or chosen in given else ("/api/show", {"model": body["model"]})
+
+
+def read_length(body: JsonValue) -> int | None:
+    """Return the context length in a reply of ``/api/show``.
+
+    >>> read_length({"model_info": {"general.architecture": "qwen3", "qwen3.context_length": 40960}})
+    40960
+    """
+    info = object_of(value_at(body, "model_info"))
+    length = info.get(f"{info.get('general.architecture')}.context_length")
+    return length if type(length) is int and length > 0 else None
 
 
 def _max_tokens(body: JsonObject) -> int:

@@ -14,7 +14,6 @@ from sigwire.core.request import Request
 from sigwire.core.response import LMWarning
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.core.tools.names import NameMap
-from sigwire.errors import UnsupportedFeature
 from sigwire.lm.codecs.ollama.context import context_warnings, window_for
 from sigwire.lm.codecs.ollama.tables import OPTIONS, THINK, OllamaProfile
 from sigwire.lm.codecs.shared.assembly import assemble, prepare
@@ -51,7 +50,7 @@ def encode(request: Request, target: Target[OllamaProfile], *, stream: bool = Fa
     refuse_builtin_tools(tools, target)
     offered, tool_warnings = _encode_tools(tools, request.parallel_tool_calls, target)
     form = choose_output(request.response_format, () if offered else _STRUCTURED, bool(offered), target)
-    output, format_warnings = _encode_output(form, request, target)
+    output, format_warnings = _encode_output(form, target)
     thinking, thinking_warnings = _encode_reasoning(request, target)
     options, option_warnings = place_options(request.options, OPTIONS, target)
     messages = [wire for message in history.messages for wire in _encode_message(message, names, target)]
@@ -115,16 +114,12 @@ def _encode_tool(name: str, description: str, parameters: JsonObject | None, fie
 _STRUCTURED: tuple[StructuredMode, ...] = ("json_schema", "json_object")
 
 
-def _encode_output(
-    form: OutputForm, request: Request, target: Target[OllamaProfile]
-) -> tuple[JsonObject, tuple[LMWarning, ...]]:
+def _encode_output(form: OutputForm, target: Target[OllamaProfile]) -> tuple[JsonObject, tuple[LMWarning, ...]]:
     if form.schema is None:
         return {"format": "json"} if form.mode else {}, form.warnings
-    if target.profile.enforces_format:
+    if not target.capabilities.schema_on_demand:
         return {"format": form.schema}, form.warnings
     lost = target_warning("response_format", target, "takes the schema but does not enforce it.")
-    if request.response_format is not None and request.response_format.required:
-        raise UnsupportedFeature(f"{lost.detail} The request requires it, so nothing was sent.")
     return {"format": form.schema}, (*form.warnings, lost)
 
 

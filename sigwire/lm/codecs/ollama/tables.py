@@ -44,8 +44,7 @@ class OllamaProfile(WireProfile):
 
     ``names``: the characters that every template reproduces. ``defaults``: fields of every request; the caller's options
     replace them. ``asks_for_window``: whether the host opens a small context window unless a request asks for a larger
-    one. ``enforces_format``: whether the host constrains the model to ``format``. ``efforts``: names of reasoning
-    efforts, weakest first.
+    one. ``efforts``: names of reasoning efforts, weakest first.
     """
 
     family: str = "ollama"
@@ -58,12 +57,11 @@ class OllamaProfile(WireProfile):
     defaults: JsonObject = field(default_factory=lambda: {"truncate": False, "shift": False})
     media: frozenset[str] = frozenset({"image"})
     asks_for_window: bool = True
-    enforces_format: bool = True
     efforts: tuple[str, ...] = ("off", "low", "medium", "high", "max")
 
 
 OLLAMA = OllamaProfile()
-OLLAMA_CLOUD = OllamaProfile(asks_for_window=False, enforces_format=False)
+OLLAMA_CLOUD = OllamaProfile(asks_for_window=False)
 
 
 # --- tables

@@ -21,7 +21,7 @@ from sigwire.lm.codecs.shared.errors import ErrorRule, empty_reply_error, lm_err
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.tools import read_call
 from sigwire.lm.codecs.shared.untrusted import index_of, object_of, objects_of, remove_members, string_of, value_at
-from sigwire.lm.codecs.shared.usage import UsageReading, UsageTable, read_usage
+from sigwire.lm.codecs.shared.usage import MOST_TOKENS, UsageReading, UsageTable, read_usage
 
 __all__ = [
     "decode", "decode_call", "decode_content", "decode_error", "decode_usage", "error_in_success", "thinking_text",
@@ -183,9 +183,18 @@ def _function_of(wire: JsonObject) -> JsonObject:
 
 
 def decode_usage(body: JsonObject, table: UsageTable = USAGE) -> UsageReading:
-    """Return the token counts. Groq puts those of a stream into ``x_groq``."""
-    usage = body.get("usage")
-    return read_usage(usage if isinstance(usage, dict) else value_at(body, "x_groq.usage"), table)
+    """Return the token counts. Groq has those of a stream in ``x_groq``; Gemini and xAI count reasoning in the total alone."""
+    given = body.get("usage")
+    given = given if isinstance(given, dict) else object_of(value_at(body, "x_groq.usage"))
+    reading = read_usage(given, table)
+    known, total = reading.usage, given.get("total_tokens")
+    if not isinstance(total, int) or not 0 < total <= MOST_TOKENS or known.input_tokens is None:
+        return reading
+    hidden = total - known.input_tokens - (known.output_tokens or 0)
+    if hidden <= 0 or known.output_tokens is None or reading.warnings:
+        return reading
+    output, reasoning = known.output_tokens + hidden, known.reasoning_tokens or hidden
+    return UsageReading(replace(known, output_tokens=output, reasoning_tokens=reasoning))
 
 
 def decode_error(status: int, headers: Mapping[str, str], body: bytes | str, target: Target[ChatProfile]) -> LMError:

@@ -23,6 +23,7 @@ from sigwire.lm.codecs.shared.options import (
     require_feature,
     sampling_options_while_reasoning,
     set_path,
+    target_warning,
 )
 from sigwire.lm.codecs.shared.output import OutputForm, add_instruction, choose_output
 from sigwire.lm.codecs.shared.paths import model_in_path
@@ -152,6 +153,8 @@ def _encode_reasoning(
         return {}, False, ()  # the model does not reason at all
     if asked.budget is not None and names.budget:
         return _reasoning_fields(names, names.budget, asked.budget), True, ()
+    if names.on and not asked.is_off and not {*efforts} - {"off"}:
+        return names.on, True, (target_warning("reasoning", target, "has no efforts; thinking was switched on."),)
     effort, warnings = fit_effort(asked, efforts, target)
     if effort == "off":
         return names.off, False, warnings
@@ -183,7 +186,8 @@ def _switch_off_for_tools(
 
 def _encode_output(form: OutputForm) -> JsonObject:
     if form.mode == "json_schema":
-        return {"response_format": {"type": form.mode, "json_schema": {"name": form.name, "schema": form.schema}}}
+        described: JsonObject = {"name": form.name, "schema": form.schema, **({"strict": True} if form.strict else {})}
+        return {"response_format": {"type": form.mode, "json_schema": described}}
     return {"response_format": {"type": form.mode}} if form.mode else {}
 
 

@@ -117,16 +117,25 @@ _PARTS: Mapping[type, _PartEncoder] = {
 def _encode_assistant(message: Message, names: NameMap, target: Target[ChatProfile]) -> JsonObject:
     """Return text or ``null``, the calls, the reasoning under the host's name, and the fields of opaque parts."""
     calls: list[JsonValue] = [_encode_call(call, names, target) for call in message.tool_calls]
-    if len(calls) == len(message.parts) > 0:  # like most turns of an agent
+    no_reasoning = target.profile.no_reasoning if calls and target.facts.thinking != "none" else None
+    if len(calls) == len(message.parts) > 0 and no_reasoning is None:  # like most turns of an agent
         return {"role": "assistant", "content": None, "tool_calls": calls}
     fields = fields_of(message.parts)
     wire: JsonObject = {"role": "assistant", "content": _assistant_content(message, fields, target)}
     if calls:
         wire["tool_calls"] = calls
-    thinking = "".join([part.text for part in message.parts if isinstance(part, ThinkingPart)])
-    if thinking and target.profile.replay in ("reasoning_content", "reasoning") and "reasoning_details" not in fields:
+    thinking = _thinking_of(message) or no_reasoning
+    if thinking is not None and target.profile.replay in _FIELDS and "reasoning_details" not in fields:
         wire[target.profile.replay] = thinking
     return {**wire, **fields} if fields else wire
+
+
+_FIELDS = ("reasoning_content", "reasoning")
+_BEFORE_TEXT: Mapping[str, str] = {"tags": "<think>\n{}\n</think>\n", "text": "{}\n\n"}
+
+
+def _thinking_of(message: Message) -> str | None:
+    return "".join([part.text for part in message.parts if isinstance(part, ThinkingPart)]) or None
 
 
 def _assistant_content(message: Message, fields: JsonObject, target: Target[ChatProfile]) -> JsonValue:
@@ -136,6 +145,8 @@ def _assistant_content(message: Message, fields: JsonObject, target: Target[Chat
         return cast(JsonValue, chunks + text)
     if "audio" in fields:
         return None  # the text is the transcript of audio that the request names by its id
+    if (form := _BEFORE_TEXT.get(target.profile.replay)) and (thinking := _thinking_of(message)):
+        return form.format(thinking) + message.text if message.text else form.format(thinking).rstrip()
     return message.text or (None if message.tool_calls else "")
 
 

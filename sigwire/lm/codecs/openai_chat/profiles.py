@@ -15,12 +15,13 @@ from sigwire.core.tools.names import NameRules
 from sigwire.lm.codecs.shared.history import HistoryRules
 from sigwire.lm.codecs.shared.interface import WireProfile
 from sigwire.lm.codecs.shared.options import Drop, Option, Place
-from sigwire.lm.codecs.shared.schema import SchemaRules
+from sigwire.lm.codecs.shared.schema import STRICT_SCHEMA, SchemaRules
 from sigwire.lm.histories.call_ids import MISTRAL_IDS, OPENAI_IDS
 
 __all__ = [
-    "AZURE", "CEREBRAS", "COMPATIBLE", "DEEPSEEK", "FIREWORKS", "GEMINI_CHAT", "GROQ", "LLAMACPP", "LM_STUDIO", "MISTRAL",
-    "OLLAMA_CHAT", "OPENAI", "OPENROUTER", "PROFILES", "TOGETHER", "VLLM", "XAI", "ChatProfile", "ReasoningNames",
+    "AZURE", "CEREBRAS", "CEREBRAS_GPT_OSS", "COMPATIBLE", "CRUSOE", "DEEPSEEK", "FIREWORKS", "GEMINI_CHAT", "GROQ",
+    "LLAMACPP", "LM_STUDIO", "MISTRAL", "MOONSHOT", "OLLAMA_CHAT", "OPENAI", "OPENROUTER", "PROFILES", "TOGETHER", "VLLM",
+    "XAI", "ChatProfile", "ReasoningNames",
 ]  # fmt: skip
 
 
@@ -56,15 +57,18 @@ class ChatProfile(WireProfile):
     ``structured_with_tools``: whether tools may be sent with them. ``many``: whether the host
     takes ``n``. ``media``: kinds of media in user turns. ``text_lists``: whether content may be a list of text parts
     only. ``reasoning``: the names of the reasoning options. ``replay``: the field of reasoning in history ("chunk": a
-    content part). ``broken_arguments``: whether arguments of a call may be invalid JSON. ``think_tags``: whether the text
-    may start with reasoning in ``<think>``. ``usage_in_streams``: whether a stream can have usage. ``cache_key``: whether
-    the host takes ``prompt_cache_key``. ``cache_mark``: the field that marks the end of a cached prefix.
+    content part; "tags": in ``<think>``, before the text; "text": before the text); without one, reasoning is lost.
+    ``no_reasoning``: the reasoning of a call turn that has none, ``None`` to leave the field out.
+    ``broken_arguments``: whether arguments of a call may be invalid JSON. ``think_tags``: whether the text may start with
+    reasoning in ``<think>``. ``usage_in_streams``: whether a stream can have usage. ``cache_key``: whether the host takes
+    ``prompt_cache_key``. ``cache_mark``: the field that marks the end of a cached prefix.
     """
 
     family: str = "openai-chat"
     path: str = "/chat/completions"
     names: NameRules = _NAMES
     output_schema: SchemaRules = _OBJECT_ROOT
+    strict_schema: SchemaRules | None = STRICT_SCHEMA
     tool_fields: frozenset[str] = frozenset({"strict"})
     history_rules: HistoryRules = HistoryRules(result_media="user", ids=OPENAI_IDS)
     options: Mapping[str, Option | None] = field(default_factory=dict[str, "Option | None"])
@@ -79,7 +83,8 @@ class ChatProfile(WireProfile):
     media: frozenset[str] = frozenset({"image", "audio", "file"})
     text_lists: bool = True
     reasoning: ReasoningNames = _EVERY_EFFORT
-    replay: Literal["", "reasoning_content", "reasoning", "chunk"] = ""
+    replay: Literal["", "reasoning_content", "reasoning", "chunk", "tags", "text"] = ""
+    no_reasoning: str | None = None
     broken_arguments: bool = True
     think_tags: bool = False
     usage_in_streams: bool = True
@@ -115,8 +120,9 @@ COMPATIBLE = ChatProfile(
     history_rules=_WEAK,
 )
 GROQ = replace(
-    COMPATIBLE, family="groq", options={"logprobs": None, "top_logprobs": None}, many=False, media=frozenset({"image"})
-)
+    COMPATIBLE, family="groq", options={"logprobs": None, "top_logprobs": None}, many=False, media=frozenset({"image"}),
+    replay="reasoning",
+)  # fmt: skip
 MISTRAL = replace(
     COMPATIBLE, family="mistral", options={**_CAP, "seed": Place("random_seed"), "user": None, "service_tier": None},
     history_rules=replace(_WEAK, ids=MISTRAL_IDS), required="any", none="drop", text_lists=True,
@@ -135,6 +141,7 @@ DEEPSEEK = replace(
         off={"thinking": {"type": "disabled"}},
     ),
     replay="reasoning_content",
+    no_reasoning="",  # without the field, a call turn is an error while the model thinks
 )
 OPENROUTER = replace(
     COMPATIBLE,
@@ -150,12 +157,23 @@ OPENROUTER = replace(
     ),
 )
 TOGETHER = replace(COMPATIBLE, family="together", options=_LOCAL, think_tags=True)
-FIREWORKS = replace(COMPATIBLE, family="fireworks", options=_LOCAL, think_tags=True)
+FIREWORKS = replace(COMPATIBLE, family="fireworks", options=_LOCAL, think_tags=True, replay="reasoning_content")
 XAI = replace(COMPATIBLE, family="xai", media=frozenset({"image"}))
 CEREBRAS = replace(
     COMPATIBLE, family="cerebras", options={"frequency_penalty": None, "presence_penalty": None, "metadata": None},
-    media=frozenset[str](),
+    media=frozenset[str](), replay="tags",  # reasoning_content in history is an error of the host
 )  # fmt: skip
+CEREBRAS_GPT_OSS = replace(CEREBRAS, replay="text")
+MOONSHOT = replace(
+    COMPATIBLE,
+    family="moonshot",
+    media=frozenset({"image"}),
+    reasoning=ReasoningNames(
+        efforts=("off",), on={"thinking": {"type": "enabled"}}, off={"thinking": {"type": "disabled"}}
+    ),
+    replay="reasoning_content",
+    no_reasoning=" ",  # the host takes an empty text for a missing one
+)
 VLLM = replace(
     COMPATIBLE,
     family="vllm",
@@ -164,11 +182,14 @@ VLLM = replace(
     reasoning=ReasoningNames(
         efforts=("off", "low", "medium", "high"), off={"chat_template_kwargs": {"enable_thinking": False}}
     ),
+    replay="reasoning",
     think_tags=True,
 )
+CRUSOE = replace(VLLM, family="crusoe")
 LLAMACPP = replace(
-    COMPATIBLE, family="llamacpp", options=_LOCAL, history_rules=_TEMPLATE, named_choice=False, think_tags=True
-)
+    COMPATIBLE, family="llamacpp", options=_LOCAL, history_rules=_TEMPLATE, named_choice=False, think_tags=True,
+    replay="reasoning_content",
+)  # fmt: skip
 LM_STUDIO = replace(
     COMPATIBLE,
     family="lmstudio",
@@ -189,6 +210,7 @@ GEMINI_CHAT = replace(COMPATIBLE, family="gemini-chat-completions", media=frozen
 PROFILES: Mapping[str, ChatProfile] = {
     "openai": OPENAI, "azure": AZURE, "compatible": COMPATIBLE, "groq": GROQ, "mistral": MISTRAL, "deepseek": DEEPSEEK,
     "openrouter": OPENROUTER, "together": TOGETHER, "fireworks": FIREWORKS, "xai": XAI, "cerebras": CEREBRAS,
+    "cerebras-gpt-oss": CEREBRAS_GPT_OSS, "moonshot": MOONSHOT, "crusoe": CRUSOE,
     "vllm": VLLM, "llamacpp": LLAMACPP, "lmstudio": LM_STUDIO, "ollama-chat": OLLAMA_CHAT, "gemini-chat": GEMINI_CHAT,
 }  # fmt: skip
 """Every row by the name in the provider table."""

@@ -141,7 +141,8 @@ def _encode_reasoning(
 
 def _encode_output(form: OutputForm) -> JsonObject:
     if form.mode == "json_schema":
-        return {"text": {"format": {"type": form.mode, "name": form.name, "schema": form.schema}}}
+        strict: JsonObject = {"strict": True} if form.strict else {}
+        return {"text": {"format": {"type": form.mode, "name": form.name, "schema": form.schema, **strict}}}
     return JSON_MODE if form.mode else {}
 
 

@@ -11,7 +11,7 @@ from sigwire.lm.codecs.shared.history import HistoryRules
 from sigwire.lm.codecs.shared.interface import WireProfile
 from sigwire.lm.codecs.shared.options import Option
 from sigwire.lm.codecs.shared.reasoning import EFFORTS
-from sigwire.lm.codecs.shared.schema import SchemaRules
+from sigwire.lm.codecs.shared.schema import STRICT_SCHEMA, SchemaRules
 from sigwire.lm.histories.call_ids import RESPONSES_IDS
 
 __all__ = ["AZURE", "COMPATIBLE", "DEEPSEEK", "OPENAI", "PROFILES", "ResponsesProfile"]
@@ -44,6 +44,7 @@ class ResponsesProfile(WireProfile):
     path: str = "/responses"
     names: NameRules = _NAMES
     output_schema: SchemaRules = _OBJECT_ROOT
+    strict_schema: SchemaRules | None = STRICT_SCHEMA
     history_rules: HistoryRules = HistoryRules(
         untagged_thinking=False,
         thinking="items",

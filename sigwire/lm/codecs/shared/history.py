@@ -64,16 +64,16 @@ def _are_plain(messages: Iterable[Message]) -> bool:
     return True
 
 
-def has_media(messages: Iterable[Message]) -> bool:
-    """Return True if a message holds an image, a sound or a file, also inside a result."""
+_MEDIA: tuple[type, ...] = (ImagePart, AudioPart, FilePart)
+
+
+def has_media(messages: Iterable[Message], kinds: tuple[type, ...] = _MEDIA) -> bool:
+    """Return True if a message holds an image, a sound or a file (or one of ``kinds``), also inside a result."""
     for message in messages:
         for part in message.parts:
             if isinstance(part, ToolResult):
-                if part.media:
+                if any(isinstance(each, kinds) for each in part.media):
                     return True
-            elif isinstance(part, _MEDIA):
+            elif isinstance(part, kinds):
                 return True
     return False
-
-
-_MEDIA = (ImagePart, AudioPart, FilePart)

@@ -41,7 +41,8 @@ class WireProfile:
     ``family``: the provider that makes, and alone understands, opaque items and signatures. ``path``: appended to the
     host's base URL, with ``{model}`` filled in. ``headers``: fixed headers, never a key. ``names``: the tool names that
     the host accepts. ``history_rules``: the form of history. ``tool_schema``, ``output_schema``: the JSON Schema that the
-    host accepts in each place. ``tool_fields``: what a function may have beside name, description and parameters. ``media``:
+    host accepts in each place; ``strict_schema``: that of an output which the host enforces on demand (``strict``), ``None`` if
+    it has no such demand. ``tool_fields``: what a function may have beside name, description and parameters. ``media``:
     the kinds of input that user turns may hold.
     """
 
@@ -52,6 +53,7 @@ class WireProfile:
     history_rules: HistoryRules = HistoryRules()
     tool_schema: SchemaRules = AS_IS
     output_schema: SchemaRules = AS_IS
+    strict_schema: SchemaRules | None = None
     tool_fields: frozenset[str] = frozenset()
     media: frozenset[str] = frozenset({"image", "audio", "file"})
 
@@ -122,9 +124,11 @@ class Target(Generic[D]):
 
     @property
     def history_rules(self) -> HistoryRules:
-        """The profile's rules with the model's ids, its places for system turns and for media of results."""
+        """The profile's rules with the model's ids, its thinking, its places for system turns and for media of results."""
         rules, facts = self.profile.history_rules, self.facts
         rules = replace(rules, system="between") if facts.later_system else rules
+        # A model that does not think takes no thinking: its host may refuse the field.
+        rules = replace(rules, thinking="items") if facts.thinking == "none" and rules.thinking == "any" else rules
         rules = rules if facts.call_ids is None else replace(rules, ids=facts.call_ids)
         return rules if facts.media_in_results else replace(rules, result_media="user")
 
@@ -158,7 +162,8 @@ class Codec(Protocol[D_contra]):
 
     A codec may have three more functions, which return ``None`` if they do not apply: ``continuation(body, sent)`` returns
     the request that continues a paused turn, ``alternative(error, sent)`` a refused request in another form,
-    ``recover(status, headers, body, sent, target)`` the response inside an error reply. ``ENCODING_VERSION``, an integer, is
+    ``recover(status, headers, body, sent, target)`` the response inside an error reply; ``length_request`` and ``read_length``
+    are those of ``lm.context_length``. ``ENCODING_VERSION``, an integer, is
     raised by each change of what ``encode`` returns; answers of a codec without one are not stored.
     """
 

@@ -26,7 +26,8 @@ StructuredMode: TypeAlias = Literal["json_schema", "json_object"]
 class OutputForm(NamedTuple):
     """The form in which output is requested: enforced (``mode``), or by an instruction in the prompt.
 
-    ``schema`` is compiled for the wire, ``name`` fits every wire. ``instruction`` is ``""`` if none is needed.
+    ``schema`` is compiled for the wire, ``name`` fits every wire. ``strict``: whether the host is asked to enforce it.
+    ``instruction`` is ``""`` if none is needed.
     """
 
     mode: StructuredMode | None = None
@@ -34,6 +35,7 @@ class OutputForm(NamedTuple):
     name: str = ""
     instruction: str = ""
     warnings: tuple[LMWarning, ...] = ()
+    strict: bool = False
 
 
 _ANY_OUTPUT = OutputForm()
@@ -64,15 +66,18 @@ def choose_output(
 
 def _compile_output(wanted: ResponseFormat, schema: JsonObject, target: Target[WireProfile]) -> OutputForm | str:
     """Return the enforced form, or the reason why the host does not take the schema."""
-    rules = target.profile.output_schema
+    strict = wanted.required and target.capabilities.schema_on_demand
+    rules = target.profile.strict_schema if strict else target.profile.output_schema
+    if rules is None:
+        return f"{target.label} takes the schema but does not enforce it."
     try:
         compiled, lost = compile_schema(schema, rules, f"the output {wanted.name!r}", target.label)
     except UnsupportedFeature as refusal:
-        if rules.root != "any":
+        if rules.root != "any" and not strict:
             raise
         return str(refusal)
     name = re.sub(r"[^A-Za-z0-9_-]", "_", wanted.name)[:64] or "response"
-    return OutputForm("json_schema", compiled, name, "", lost)
+    return OutputForm("json_schema", compiled, name, "", lost, strict)
 
 
 def _replace_output(wanted: ResponseFormat, modes: Collection[StructuredMode], reason: str) -> OutputForm:

@@ -19,6 +19,7 @@ by their text: do not change them. What a wire does not enforce is still validat
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
@@ -28,8 +29,8 @@ from sigwire.core.response import LMWarning
 from sigwire.errors import UnsupportedFeature
 
 __all__ = [
-    "AS_IS", "OUTPUT_SCHEMA", "SchemaRules", "any_of_for_types", "compile_schema", "const_to_enum", "is_open_map",
-    "merge_all_of", "one_of_to_any_of",
+    "AS_IS", "OUTPUT_SCHEMA", "STRICT_SCHEMA", "SchemaRules", "any_of_for_types", "compile_schema", "const_to_enum",
+    "is_open_map", "merge_all_of", "one_of_to_any_of", "require_defaults",
 ]  # fmt: skip
 
 Rewrite: TypeAlias = Callable[[JsonObject], JsonObject]
@@ -58,6 +59,8 @@ class SchemaRules:
     any content, with a description and a warning. ``closed``: add ``additionalProperties: false`` to objects without it.
     ``open_maps``: whether an object may allow undeclared keys; "open" drops the keyword with a warning. ``untyped``:
     whether ``{}`` may be sent. ``root``: "any" schema, an "object" schema without a union, or an object or a "union".
+    ``strict``: the whole schema must be enforced: refuse keywords that would be dropped, look-around in patterns, and
+    properties that an answer may leave out.
     """
 
     keep: frozenset[str] | None = None
@@ -71,6 +74,7 @@ class SchemaRules:
     open_maps: Literal["keep", "open", "refuse"] = "keep"
     untyped: Literal["keep", "refuse"] = "keep"
     root: Literal["any", "object", "union"] = "any"
+    strict: bool = False
 
 
 AS_IS = SchemaRules()
@@ -215,6 +219,25 @@ def _absorb(merged: JsonObject, member: JsonObject) -> bool:
     return True
 
 
+def require_defaults(node: JsonObject) -> JsonObject:
+    """Require the properties that have a default: the model can write the default, which goes into the description.
+
+    >>> require_defaults({"type": "object", "properties": {"n": {"type": "integer", "default": 5}}})["required"]
+    ['n']
+    """
+    properties, required = node.get("properties"), node.get("required", [])
+    if not isinstance(properties, dict) or not isinstance(required, list):
+        return node
+    changed: JsonObject = dict(properties)
+    for name, schema in properties.items():
+        if name not in required and isinstance(schema, dict) and "default" in schema:
+            required = [*required, name]
+            if schema["default"] is not None:
+                text = f"{schema.get('description') or ''} (default: {dumps(schema['default'])})".strip()
+                changed[name] = {**schema, "description": text}
+    return {**node, "properties": changed, "required": required}
+
+
 # --- compiling -----------------------------------------------------------------------------------------
 
 
@@ -242,6 +265,32 @@ OUTPUT_SCHEMA = SchemaRules(
     untyped="refuse",
 )  # fmt: skip
 """The JSON Schema of structured output with closed objects: Claude, on every host. Its tools accept every schema."""
+
+
+# https://platform.openai.com/docs/guides/structured-outputs#supported-schemas
+STRICT_SCHEMA = SchemaRules(
+    keep=frozenset(
+        {
+            "$defs", "$ref", "additionalProperties", "anyOf", "const", "definitions", "description", "enum",
+            "exclusiveMaximum", "exclusiveMinimum", "format", "items", "maxItems", "maximum", "minItems", "minimum",
+            "multipleOf", "pattern", "properties", "required", "title", "type",
+        }
+    ),
+    silent=_SILENT | {"default"},
+    values={
+        "format": frozenset({"date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "time", "uuid"}),
+    },
+    rewrite=(merge_all_of, one_of_to_any_of, require_defaults),
+    ref_siblings=False,
+    closed=True,
+    open_maps="refuse",
+    untyped="refuse",
+    root="object",
+    strict=True,
+)  # fmt: skip
+"""The JSON Schema that OpenAI enforces (``strict: true``), and hosts that follow it."""
+
+_LOOK_AROUND = re.compile(r"\(\?<?[=!]")
 
 
 class _RefusedError(Exception):
@@ -306,6 +355,7 @@ class _Compiler:
     def keep_bare_ref(self, node: JsonObject, path: str) -> JsonObject:
         for name in node:
             if name not in ("$ref", "description") and name not in self.rules.silent:
+                self.refuse_if_strict(name, path)
                 self.lost.append((name, path, "beside $ref was left out."))
         kept: JsonObject = {"$ref": node["$ref"]}
         if not path:  # references point into the definitions of the root
@@ -344,14 +394,21 @@ class _Compiler:
             elif name == "additionalProperties" and isinstance(value, bool):
                 pass  # True is the default, and models do not add keys against False
             elif name not in self.rules.silent:
+                self.refuse_if_strict(name, path)
                 self.lost.append((name, path, _NOT_ENFORCED))
                 dropped.append(f"{name}: {value if isinstance(value, str) else dumps(value)}")
         if dropped:
             kept["description"] = f"{node.get('description') or ''} ({'; '.join(dropped)})".strip()
         return kept
 
+    def refuse_if_strict(self, name: str, path: str) -> None:
+        if self.rules.strict:
+            raise _RefusedError(path, f"{name} cannot be enforced")
+
     def accepts(self, name: str, value: JsonValue) -> bool:
         if self.rules.keep is not None and name not in self.rules.keep:
+            return False
+        if self.rules.strict and name == "pattern" and isinstance(value, str) and _LOOK_AROUND.search(value):
             return False
         allowed = self.rules.values.get(name)
         return allowed is None or (isinstance(value, str | int) and value in allowed)
@@ -382,9 +439,19 @@ class _Compiler:
     def check_node(self, node: JsonObject, path: str) -> None:
         if self.rules.untyped == "refuse" and not node.keys() & _SHAPES:
             raise _RefusedError(path, "it has no type")
+        if self.rules.strict and (optional := _optional_of(node)):
+            reason = f"{optional!r} may be left out and has no default; require it, or give it a default"
+            raise _RefusedError(path, reason)
         if self.rules.open_maps == "refuse" and is_open_map(node):
             reason = "it is a map of undeclared keys; declare the keys, or use a list of key and value"
             raise _RefusedError(path, reason)
+
+
+def _optional_of(node: JsonObject) -> str | None:
+    """Return the first property that an object may leave out."""
+    properties, required = node.get("properties"), node.get("required")
+    names = properties if isinstance(properties, dict) else {}
+    return next((name for name in names if not isinstance(required, list) or name not in required), None)
 
 
 def _remove_keywords(node: JsonObject, names: Collection[str]) -> JsonObject:

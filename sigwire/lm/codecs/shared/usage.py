@@ -14,7 +14,7 @@ from sigwire.core.json import JsonValue
 from sigwire.core.response import IMPOSSIBLE, LMWarning, Usage
 from sigwire.lm.codecs.shared.untrusted import is_number, value_at
 
-__all__ = ["SumOf", "UsageReading", "UsageTable", "read_usage"]
+__all__ = ["MOST_TOKENS", "SumOf", "UsageReading", "UsageTable", "read_usage"]
 
 
 class SumOf(tuple[str, ...]):
@@ -35,7 +35,7 @@ class UsageReading(NamedTuple):
 
 
 _MOST = {"cost": 1e5}  # dollars; the dearest model with a full window costs hundreds
-_MOST_TOKENS = 10**9  # the largest windows hold 10 million tokens
+MOST_TOKENS = 10**9  # the largest windows hold 10 million tokens
 
 
 def read_usage(data: JsonValue, table: UsageTable) -> UsageReading:
@@ -58,7 +58,7 @@ def read_usage(data: JsonValue, table: UsageTable) -> UsageReading:
                 value = value_at(value, rest)
             if value is None:
                 continue
-            if not is_number(value) or not 0 <= value <= _MOST.get(name, _MOST_TOKENS):
+            if not is_number(value) or not 0 <= value <= _MOST.get(name, MOST_TOKENS):
                 faults.setdefault(name, f"{path} is {value!r:.40}")
                 continue
             number = value if name == "cost" else int(value)

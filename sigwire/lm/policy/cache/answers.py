@@ -26,7 +26,15 @@ _COMPLETE = frozenset({"stop", "tool_calls", "length"})
 _NOTHING = Usage(input_tokens=0, output_tokens=0, cost=0.0)
 _TEXTS, _NUMBERS = frozenset({str, NoneType}), frozenset({int, float, NoneType})
 _ROW = 1  # the form of a row
-_counts = attrgetter("input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens", "reasoning_tokens", "cost")
+_counts = attrgetter(
+    "input_tokens",
+    "output_tokens",
+    "cached_tokens",
+    "cache_write_tokens",
+    "reasoning_tokens",
+    "cost",
+    "hour_write_tokens",
+)
 
 
 def is_complete(response: Response) -> bool:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from sigwire.core.messages import Message
 from sigwire.core.parts import TextPart
 from sigwire.core.request import Request
-from sigwire.core.response import Attempt, Response, Usage
+from sigwire.core.response import Attempt, LMWarning, Response, Usage
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.effects.emitting import Emit
 from sigwire.effects.relaying import relayed
@@ -41,7 +41,7 @@ from sigwire.lm.policy.failover.consequences import RAISE, Consequence, conseque
 from sigwire.lm.policy.failover.filters import unfiltered
 from sigwire.lm.policy.failover.health import Admission, Circuit, Health, circuit_of
 from sigwire.lm.policy.failover.records import HealthTable, health_row
-from sigwire.lm.policy.failover.targets import RouteTarget, misfit
+from sigwire.lm.policy.failover.targets import RouteTarget, asks_to_reason, misfit
 
 if TYPE_CHECKING:
     from sigwire.core.events import ResponseEnd, StreamEvent
@@ -178,7 +178,7 @@ class _RoutedCall:
     """One call of a router."""
 
     def __init__(self, routing: Routing, targets: Sequence[RouteTarget], request: Request, streamed: bool) -> None:
-        self._routing, self._targets, self._request, self._streamed = routing, targets, request, streamed
+        self._routing, self._targets, self._request, self._streamed = routing, [*targets], request, streamed
         self._numbers = routing.order(targets, request)
         self._circuits = [routing.circuit(targets, number) for number in range(len(targets))]
         self._misfits = [misfit(target, request) if len(targets) > 1 else None for target in targets]
@@ -253,10 +253,14 @@ class _RoutedCall:
         self._offset = time.monotonic() - self._started
         haste = Haste(self._routing.patience if hasty else None, self._deadline)
         try:
-            steps = target.ask(self._request, self._streamed, haste)
-            if hasty and self._routing.on_filter == "next":
-                steps = unfiltered(steps, target.lm.model)
-            response = yield from (relayed(steps, partial(self._relayed, number)) if self._streamed else steps)
+            try:
+                response = yield from self._steps_of(number, self._request, haste, hasty=hasty)
+            except UnsupportedFeature:  # nothing was sent
+                if number == self._numbers[0] or not asks_to_reason(target.lm, self._request):
+                    raise
+                plain = self._request.with_options({**self._request.options, "reasoning": None})
+                self._targets[number] = replace(target, warnings=(*target.warnings, _no_reasoning(target)))
+                response = yield from self._steps_of(number, plain, haste, hasty=hasty)
         except Exception as error:
             self._settle(number, admission, error)
             return None
@@ -266,6 +270,13 @@ class _RoutedCall:
         circuit.succeed(self._routing.clock(), admission)
         self._routing.remember(self._request, response, number)
         return self._finished(number, response)
+
+    def _steps_of(self, number: int, request: Request, haste: Haste, *, hasty: bool) -> Steps[Response]:
+        target = self._targets[number]
+        steps = target.ask(request, self._streamed, haste)
+        if hasty and self._routing.on_filter == "next":
+            steps = unfiltered(steps, target.lm.model)
+        return (yield from (relayed(steps, partial(self._relayed, number)) if self._streamed else steps))
 
     def _settle(self, number: int, admission: Admission, error: Exception) -> None:
         """Count a failure and keep it, or raise it."""
@@ -355,6 +366,10 @@ class _RoutedCall:
             error.args = (error.message,)
         _set_attempts(error, self._log)
         return error
+
+
+def _no_reasoning(target: RouteTarget) -> LMWarning:
+    return LMWarning("reasoning", f"{target.lm.model} does not take the reasoning that was asked for; it was left out.")
 
 
 def _attempt_of(error: Exception, model: str) -> Attempt:

@@ -21,7 +21,7 @@ from sigwire.effects.steps import FunctionEffect, Steps
 from sigwire.errors import ConfigurationError, UnsupportedOption
 from sigwire.lm.policy.call import Haste, TargetKey
 
-__all__ = ["RouteTarget", "RoutedModel", "misfit", "targets_of", "unknown_options"]
+__all__ = ["RouteTarget", "RoutedModel", "asks_to_reason", "misfit", "targets_of", "unknown_options"]
 
 
 class RoutedModel(Protocol):
@@ -97,6 +97,12 @@ def unknown_options(lm: object, options: Iterable[str]) -> tuple[str, ...]:
         except UnsupportedOption:
             unknown.append(name)
     return tuple(unknown)
+
+
+def asks_to_reason(lm: object, request: Request) -> bool:
+    """Return True if a request or the options of the model ask for reasoning."""
+    options: Mapping[str, object] = {**getattr(lm, "kwargs", {}), **request.options}
+    return any(options.get(name) is not None for name in ("reasoning", "reasoning_effort", "thinking"))
 
 
 # --- what a target cannot take

@@ -17,7 +17,17 @@ from typing import Any, NamedTuple
 
 from sigwire.core.response import Usage
 
-__all__ = ["GENAI_PROVIDERS", "LITELLM_SOURCE", "Cost", "is_loaded", "is_local", "known_cost", "load", "output_limit"]
+__all__ = [
+    "GENAI_PROVIDERS",
+    "HOUR_WRITE",
+    "LITELLM_SOURCE",
+    "Cost",
+    "is_loaded",
+    "is_local",
+    "known_cost",
+    "load",
+    "output_limit",
+]
 
 _LOCAL = frozenset(
     {"foreman", "llamacpp", "lm_studio", "lmstudio", "hosted_vllm", "offline", "ollama", "ollama_chat", "vllm"}
@@ -39,6 +49,9 @@ GENAI_PROVIDERS: Mapping[str, str] = {
 
 LITELLM_SOURCE = "LiteLLM's table"
 
+HOUR_WRITE = Decimal("1.6")
+"""The price of a token in Anthropic's cache for an hour, in terms of one for five minutes (2 and 1.25 times input)."""
+
 
 class Cost(NamedTuple):
     """The cost of an exchange in US dollars, and where the price comes from."""
@@ -57,7 +70,13 @@ def known_cost(model: str, usage: Usage) -> Cost | None:
     prefix, _, name = model.removeprefix("litellm/").partition("/")
     if not name:
         return None
-    return _genai_cost(GENAI_PROVIDERS.get(prefix, prefix), name, usage) or _litellm_cost(f"{prefix}/{name}", usage)
+    cost = _genai_cost(GENAI_PROVIDERS.get(prefix, prefix), name, usage) or _litellm_cost(f"{prefix}/{name}", usage)
+    hour = usage.hour_write_tokens
+    if cost is None or not hour:
+        return cost
+    # Both packages price these tokens as those that are kept for five minutes: add the difference.
+    more = known_cost(model, Usage(input_tokens=hour, output_tokens=0, cache_write_tokens=hour))
+    return cost if more is None else cost._replace(money=cost.money + more.money * (HOUR_WRITE - 1))
 
 
 def is_loaded() -> bool:

@@ -76,6 +76,7 @@ def usage_of_partial(partial: Response | None, tokens: int) -> Usage:
         usage.cache_write_tokens,
         usage.reasoning_tokens,
         usage.cost,
+        usage.hour_write_tokens,
     )
 
 

@@ -19,7 +19,7 @@ from sigwire.core.json import loads
 from sigwire.core.response import Usage
 from sigwire.errors import ConfigurationError
 from sigwire.keywords import ChecksKeywords
-from sigwire.lm.policy.money.catalogs import LITELLM_SOURCE, Cost, is_loaded, is_local, known_cost
+from sigwire.lm.policy.money.catalogs import HOUR_WRITE, LITELLM_SOURCE, Cost, is_loaded, is_local, known_cost
 
 __all__ = ["Price", "Prices", "cost_of", "prices"]
 
@@ -32,7 +32,8 @@ class Price(ChecksKeywords):
     """The price of a model: US dollars for a million tokens.
 
     ``cached``: input tokens read from the provider's prompt cache; ``cache_write``: those written into it. Both are ``input``
-    if they are not given. Output includes reasoning.
+    if they are not given. ``hour_write``: those written for an hour, by default 1.6 times ``cache_write``, as at Anthropic.
+    Output includes reasoning.
 
     >>> Price(input=0.25, output=2.0).cost(Usage(input_tokens=1_000_000, output_tokens=100_000))
     0.45
@@ -42,11 +43,12 @@ class Price(ChecksKeywords):
     output: float
     cached: float | None = None
     cache_write: float | None = None
+    hour_write: float | None = None
 
     def __post_init__(self) -> None:
         for name in _NAMES:
             value: object = getattr(self, name)
-            optional = value is None and name.startswith("cache")
+            optional = value is None and name not in ("input", "output")
             if not optional and not _is_price(value):
                 raise ConfigurationError(
                     f"{name} of a Price is dollars for a million tokens, 0 or more, not {value!r:.80} (making it)."
@@ -59,11 +61,14 @@ class Price(ChecksKeywords):
     def exact_cost(self, usage: Usage) -> Decimal:
         """Return ``cost`` without rounding."""
         cached, written = usage.cached_tokens or 0, usage.cache_write_tokens or 0
+        hour = min(usage.hour_write_tokens or 0, written)
         plain = max((usage.input_tokens or 0) - cached - written, 0)
+        write = Decimal(str(self.input if self.cache_write is None else self.cache_write))
         rows = (
             (plain, self.input),
             (cached, self.input if self.cached is None else self.cached),
-            (written, self.input if self.cache_write is None else self.cache_write),
+            (written - hour, write),
+            (hour, write * HOUR_WRITE if self.hour_write is None else self.hour_write),
             (usage.output_tokens or 0, self.output),
         )
         return sum((count * Decimal(str(price)) for count, price in rows), Decimal()) / _MILLION

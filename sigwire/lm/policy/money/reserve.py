@@ -105,7 +105,9 @@ class Reserve:
         read, written = input_bound(request), output_bound(request, limit, _largest.get(model, 0))
         usages = [Usage(input_tokens=read, output_tokens=written)]
         if request.options.get("prompt_cache"):  # writing into the provider's cache may cost more
-            usages.append(Usage(input_tokens=read, output_tokens=written, cache_write_tokens=read))
+            asked = request.options["prompt_cache"]
+            hour = read if isinstance(asked, dict) and asked.get("ttl") == "1h" else None
+            usages.append(Usage(read, written, cache_write_tokens=read, hour_write_tokens=hour))
         costs = [cost.money for usage in usages if (cost := cost_of(model, usage, self.price)) is not None]
         strict = any(budget.strict for budget in self.budgets)
         if not costs and any(budget.needs_price for budget in self.budgets):

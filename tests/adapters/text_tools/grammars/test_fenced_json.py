@@ -75,6 +75,7 @@ def test_malformed_block_is_a_call_with_an_error_and_its_text(body: str, code: s
     ("text", "note"),
     [
         ('~~~tool_call\n{"name": "ping", "arguments": {}}\n', "closing fence"),
+        ('~~~tool_call\n{"name": "ping", "arguments": {}}', "closing fence"),
         ('~~~tool_call\n{"name": "ping", "arguments": {}}\n' + PING, "closing fence"),
         (f"```\n{PING}\n```", "code fence"),
         ('~~~json\n{"name": "ping", "arguments": {}}\n~~~', "~~~json"),
@@ -147,8 +148,8 @@ def test_invented_result_after_an_unclosed_block_is_removed() -> None:
     assert ([call.name for call in found.calls], found.text) == (["ping"], "")
 
 
-def test_block_without_a_finished_line_is_no_call() -> None:
-    (call,) = read_calls('~~~tool_call\n{"name": "ping", "arguments": {}}', NAMES).calls
+def test_block_that_ends_inside_its_object_is_no_call() -> None:
+    (call,) = read_calls('~~~tool_call\n{"name": "ping", "arguments": {}', NAMES).calls
     assert call.arguments is None
     assert call.error is not None
     assert "not closed" in call.error.message

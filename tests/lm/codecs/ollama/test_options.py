@@ -16,7 +16,7 @@ from sigwire.lm.codecs.ollama import OLLAMA_CLOUD, OllamaProfile
 from sigwire.lm.codecs.shared.interface import Target
 from tests.lm.codecs.encoding import features
 from tests.lm.codecs.ollama.reading import read_request
-from tests.lm.codecs.ollama.wire import ASKED, SCHEMA, TOOL, WIRE_ASKED, body, encoded, target
+from tests.lm.codecs.ollama.wire import ABLE, ASKED, SCHEMA, TOOL, WIRE_ASKED, body, encoded, target
 
 IN_WORDS = (
     "Reply with only a JSON value that matches this JSON Schema:\n"
@@ -146,7 +146,10 @@ def test_response_format_without_a_schema_is_json_mode() -> None:
 
 
 def test_row_36_schema_gets_a_warning_when_the_host_does_not_enforce_schemas() -> None:
-    sent = encoded(Request((ASKED,), response_format=ResponseFormat(SCHEMA)), target(OLLAMA_CLOUD))
+    sent = encoded(
+        Request((ASKED,), response_format=ResponseFormat(SCHEMA)),
+        target(OLLAMA_CLOUD, able=replace(ABLE, schema_on_demand=True)),
+    )
     assert sent.body == body(WIRE_ASKED, format=SCHEMA)
     assert features(sent.warnings) == ["response_format"]
 

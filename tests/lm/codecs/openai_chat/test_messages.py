@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -12,7 +13,23 @@ from sigwire.core.parts import AudioPart, FilePart, ImagePart, OpaquePart, TextP
 from sigwire.core.request import Request
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.errors import UnsupportedFeature
-from sigwire.lm.codecs.openai_chat.profiles import DEEPSEEK, MISTRAL, OLLAMA_CHAT, OPENAI, OPENROUTER, VLLM, ChatProfile
+from sigwire.lm.codecs.openai_chat.profiles import (
+    CEREBRAS,
+    CEREBRAS_GPT_OSS,
+    CRUSOE,
+    DEEPSEEK,
+    FIREWORKS,
+    GROQ,
+    LLAMACPP,
+    MISTRAL,
+    MOONSHOT,
+    OLLAMA_CHAT,
+    OPENAI,
+    OPENROUTER,
+    PROFILES,
+    VLLM,
+    ChatProfile,
+)
 from sigwire.lm.codecs.shared.interface import Target
 from tests.lm.codecs.encoding import features
 from tests.lm.codecs.openai_chat.reading import read_request
@@ -208,6 +225,34 @@ REPLAYS: dict[str, tuple[ChatProfile, tuple[Part, ...], JsonObject]] = {
         (ThinkingPart("hm", signature="S", provider="anthropic"), TextPart("a")),
         {"role": "assistant", "content": "a"},
     ),
+    "deepseek call turn without reasoning has an empty one": (
+        DEEPSEEK,
+        (CALL,),
+        {"role": "assistant", "content": None, "tool_calls": [WIRE_CALL], "reasoning_content": ""},
+    ),
+    "moonshot call turn without reasoning has a blank one": (
+        MOONSHOT,
+        (TextPart("a"), CALL),
+        {"role": "assistant", "content": "a", "tool_calls": [WIRE_CALL], "reasoning_content": " "},
+    ),
+    **{
+        f"{profile.family} {profile.replay}": (
+            profile,
+            (ThinkingPart("hm", provider=profile.family), TextPart("a"), CALL),
+            {"role": "assistant", "content": "a", "tool_calls": [WIRE_CALL], profile.replay: "hm"},
+        )
+        for profile in (GROQ, FIREWORKS, VLLM, CRUSOE, LLAMACPP, MOONSHOT)
+    },
+    "cerebras reasoning in tags": (
+        CEREBRAS,
+        (ThinkingPart("hm", provider="cerebras"), TextPart("a")),
+        {"role": "assistant", "content": "<think>\nhm\n</think>\na"},
+    ),
+    "cerebras reasoning of gpt-oss before the text": (
+        CEREBRAS_GPT_OSS,
+        (ThinkingPart("hm", provider="cerebras"), CALL),
+        {"role": "assistant", "content": "hm", "tool_calls": [WIRE_CALL]},
+    ),
     "a call's extra content goes back": (
         OPENAI,
         (replace(CALL, provider_data={"openai-chat": {"extra_content": {"google": {"thought_signature": "S"}}}}),),
@@ -232,6 +277,22 @@ def test_assistant_turn_is_sent_again(profile: ChatProfile, parts: tuple[Part, .
     assert isinstance(messages, list)
     encoded_again = messages[1]
     assert encoded_again == wire
+
+
+@pytest.mark.parametrize("row", PROFILES.values(), ids=PROFILES)
+def test_reasoning_of_the_host_is_sent_back_or_named_as_lost(row: ChatProfile) -> None:
+    turn = Message("assistant", (ThinkingPart("hm, so", provider=row.family), TextPart("a")))
+    sent = encoded(Request((ASKED, turn, ASKED)), target(row))
+    assert ("hm, so" in json.dumps(sent.body)) == (features(sent.warnings) == []) == (row.replay != "")
+    assert set(features(sent.warnings)) <= {"thinking"}
+
+
+def test_model_that_does_not_think_gets_no_reasoning() -> None:
+    turn = Message("assistant", (ThinkingPart("hm", provider="moonshot"), CALL))
+    results = Message.tool(ToolResult("c1", "f", "ok"))
+    sent = encoded(Request((ASKED, turn, results)), target(MOONSHOT, thinking="none"))
+    assert sent.body["messages"][1] == ASSISTANT  # type: ignore[index]
+    assert features(sent.warnings) == ["thinking"]
 
 
 def test_row_21_image_of_a_result_follows_all_results_in_a_user_turn() -> None:

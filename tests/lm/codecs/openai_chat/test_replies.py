@@ -243,6 +243,26 @@ def test_row_44_logprobs_are_kept() -> None:
         pytest.param(
             {"prompt_tokens": 3, "cost": 0.5, "prompt_tokens_details": None}, Usage(3, cost=0.5), id="row 63 openrouter"
         ),
+        pytest.param(
+            {"prompt_tokens": 60, "completion_tokens": 12, "total_tokens": 100},
+            Usage(60, 40, reasoning_tokens=28),
+            id="gemini counts thinking in the total",
+        ),
+        pytest.param(
+            {
+                "prompt_tokens": 60,
+                "completion_tokens": 12,
+                "total_tokens": 100,
+                "completion_tokens_details": {"reasoning_tokens": 28},
+            },
+            Usage(60, 40, reasoning_tokens=28),
+            id="xai counts reasoning beside the completion",
+        ),
+        pytest.param(
+            {"prompt_tokens": 60, "completion_tokens": 12, "total_tokens": 10**12},
+            Usage(60, 12),
+            id="a total that no request can have",
+        ),
         pytest.param(None, Usage(), id="row 63 none"),
     ],
 )

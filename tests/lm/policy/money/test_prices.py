@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from decimal import Decimal
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,8 +15,10 @@ import pytest
 
 import sigwire
 from sigwire import Message, Price, Request, Response, Usage
-from sigwire.core.response import Attempt
+from sigwire.core.events import collect
+from sigwire.core.response import Attempt, Choice
 from sigwire.errors import ConfigurationError
+from sigwire.lm.client import LM
 from sigwire.lm.policy.money import catalogs
 from sigwire.lm.policy.money.prices import Prices, cost_of
 from sigwire.testing import FakeProvider
@@ -29,6 +32,31 @@ def test_price_counts_cached_and_written_tokens_apart() -> None:
     price = Price(input=1.0, output=10.0, cached=0.1, cache_write=1.25)
     assert price.cost(USED) == pytest.approx((500 + 40 + 125 + 1_000) / 1e6)
     assert Price(input=1.0, output=10.0).cost(USED) == pytest.approx(2_000 / 1e6)
+
+
+HOUR = replace(USED, hour_write_tokens=60)
+
+
+def test_tokens_written_for_an_hour_have_their_price() -> None:
+    price = Price(input=1.0, output=10.0, cached=0.1, cache_write=1.25)
+    assert price.cost(HOUR) == pytest.approx((500 + 40 + 40 * 1.25 + 60 * 2 + 1_000) / 1e6)
+    assert replace(price, hour_write=3.0).cost(HOUR) == pytest.approx((500 + 40 + 40 * 1.25 + 60 * 3 + 1_000) / 1e6)
+
+
+@needs_genai
+def test_genai_prices_are_completed_for_tokens_written_for_an_hour() -> None:
+    cost = Prices().cost("anthropic/claude-sonnet-4-5", HOUR)
+    assert cost == pytest.approx((500 * 3 + 400 * 0.3 + 40 * 3.75 + 60 * 6 + 100 * 15) / 1e6)
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+def test_hour_writes_of_a_call_cost_more(streamed: bool) -> None:
+    price = Price(input=1.0, output=10.0, cache_write=1.25)
+    with FakeProvider([Response((Choice("4"),), HOUR)]) as provider:
+        lm = LM("anthropic/claude-opus-5", base_url=provider.url("anthropic"), api_key="k", price=price)
+        response = collect(lm.stream(ASK)) if streamed else lm.respond(ASK)
+    assert response.usage.hour_write_tokens == 60
+    assert response.cost == pytest.approx(price.cost(HOUR))
 
 
 @pytest.mark.parametrize("value", [-1, True, "1", None, float("inf")])
