@@ -8,7 +8,7 @@ the same module did not have.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import cast
@@ -34,8 +34,8 @@ MOST_IN_ROW = 400_000  # characters
 class RecordedCall(Value):
     """One call of a model: what was sent and received.
 
-    ``path``: the module that asked, "" for a direct call. ``messages``: role and parts of each, as ``Message.to_json`` with media
-    by reference. ``like``: an earlier call of the row, by its place; the first ``shared`` messages, tools and options are those
+    ``path``: the module that asked, "" for a direct call. ``messages``: role and parts of each, as ``Message.to_json`` with
+    media by reference. ``like``: an earlier call of the row, by its place; the first ``shared`` messages, tools and options are those
     of that call. ``choices``: the answers with their ``finish_reason``. ``error``: class and text if there is no answer.
     ``is_hit``: the answer was read from the cache. ``is_cut``: a text is not whole.
 

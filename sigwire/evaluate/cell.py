@@ -42,8 +42,8 @@ from sigwire.observe.usage import UsageTracker
 from sigwire.settings import context
 
 __all__ = [
-    "Cell", "CellOptions", "KeptRows", "RequestCounts", "TraceStep", "cell_steps", "counted", "score_steps", "stored_prediction",
-    "tool_counts",
+    "Cell", "CellOptions", "KeptRows", "RequestCounts", "TraceStep", "cell_steps", "counted", "score_steps",
+    "stored_prediction", "tool_counts",
 ]  # fmt: skip
 
 

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, cast
 
-from sigwire.core.cards.values import count
 from sigwire.core.json import JsonObject, Value, decode_fields, decoding
 from sigwire.errors import InputError
 from sigwire.evaluate.figures.tool_counts import CallTotals, sorted_tools, tool_lines, warning_line
@@ -22,6 +21,7 @@ from sigwire.optimizers.reports.plots import Svg, plot
 from sigwire.optimizers.reports.text_diff import TextDiff
 from sigwire.show.card import Card, HasCard
 from sigwire.show.cleaning import inline, number
+from sigwire.show.numbers import count
 
 __all__ = ["Estimate", "OptimizationReport", "SearchTrial", "StopReason", "trials_of"]
 
@@ -257,7 +257,7 @@ class OptimizationReport(HasCard):
         written = f" ({self.spent.writing_calls:,} for texts)" if self.spent.writing_calls else ""
         known = f" · {count(self.reused, 'answer')} reused" if self.reused else ""
         rows.append(("cost", [f"{count(self.spent.calls, 'call')}{written} · {self.spent.money_text}{known}"]))
-        refused = f", {len(self.refused)} texts refused" if self.refused else ""
+        refused = f", {count(len(self.refused), 'text')} refused" if self.refused else ""
         rows.append(("stopped", [f"{self.reason.value}, {count(len(self.trials), 'trial')}{refused}"]))
         rows += [(label, lines) for label, lines in self._call_rows() if lines]
         rows += segment_rows(self.segments)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol, cast
 
-from sigwire.core.cards.values import count
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.evaluate.figures.run_card import fields_text
 from sigwire.evaluate.reports import charts, summary
@@ -15,6 +14,7 @@ from sigwire.optimizers.candidate import Candidate
 from sigwire.optimizers.reports.plots import Svg
 from sigwire.optimizers.reports.text_diff import TextDiff
 from sigwire.show.card import Card
+from sigwire.show.numbers import count
 
 __all__ = ["PagedSearch", "PagedTrial", "search_page"]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sigwire.core.cards.values import money_text
+from sigwire.show.numbers import money_text
 from sigwire.core.messages import Message
 from sigwire.core.parts import ImagePart, ThinkingPart
 from sigwire.core.request import Request, ResponseFormat
