@@ -174,8 +174,8 @@ def _is_confirmed(options: Namespace, program: Any, plan: object) -> bool:
         return True
     if not sys.stdin.isatty():
         raise UsageError(
-            f"The search may cost more than {money_text(FREE)}, and there is no terminal for a question. Add --yes, or a --budget of "
-            "1 or less."
+            f"The search may cost more than {money_text(FREE)}, and there is no terminal for a question. Add --yes, or a "
+            "--budget of 1 or less."
         )
     print("Start? [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -23,7 +23,7 @@ from sigwire.lm.secrets import redact_url, storable_options
 from sigwire.modules.module import Module
 from sigwire.settings import current
 
-__all__ = ["RecordedCall", "RowCalls", "whole_calls"]
+__all__ = ["RecordedCall", "RowCalls", "whole_calls", "written_messages"]
 
 MOST_CALLS = 200  # of a row: the last ones
 MOST_IN_TEXT = 20_000
@@ -35,8 +35,8 @@ class RecordedCall(Value):
     """One call of a model: what was sent and received.
 
     ``path``: the module that asked, "" for a direct call. ``messages``: role and parts of each, as ``Message.to_json`` with
-    media by reference. ``like``: an earlier call of the row, by its place; the first ``shared`` messages, tools and options are those
-    of that call. ``choices``: the answers with their ``finish_reason``. ``error``: class and text if there is no answer.
+    media by reference. ``like``: an earlier call of the row, by its place; the first ``shared`` messages, tools and options
+    are those of that call. ``choices``: the answers with their ``finish_reason``. ``error``: class and text of a failed call.
     ``is_hit``: the answer was read from the cache. ``is_cut``: a text is not whole.
 
     >>> call = RecordedCall("self", "m", ({"role": "user", "parts": []},), error="LMServerError: overloaded")
@@ -102,6 +102,15 @@ class RowCalls:
         return tuple(found)
 
 
+def written_messages(program: object, messages: Iterable[Message]) -> tuple[JsonObject, ...]:
+    """Return messages as a record keeps them: masked, media by reference, bounded.
+
+    >>> written_messages(None, [Message.user("send Bearer abcdefghijklmnop")])
+    ({'role': 'user', 'parts': [{'type': 'text', 'text': 'send Bearer ***'}]},)
+    """
+    return tuple(map(_Writer(_masks(program)).message, messages))
+
+
 def _masks(program: object) -> list[Callable[[str], str]]:
     """Return the functions of the models of a program that mask their secrets."""
     predictors = program.named_predictors() if isinstance(program, Module) else []
@@ -131,7 +140,7 @@ class _Writer:
         made = RecordedCall(
             path,
             record.model,
-            tuple(self._message(message) for message in request.messages[shared:]),
+            tuple(self.message(message) for message in request.messages[shared:]),
             tuple(map(self._choice, response.choices)),
             () if is_like else tuple(cast(JsonObject, self._json(tool)) for tool in request.tools),
             {} if is_like else cast(JsonObject, self._json(options)),
@@ -142,12 +151,12 @@ class _Writer:
         )
         return replace(made, is_cut=True) if self._is_cut else made
 
-    def _message(self, message: Message) -> JsonObject:
+    def message(self, message: Message) -> JsonObject:
         return {"role": message.role, "parts": list(map(self._part, message.parts))}
 
     def _choice(self, choice: Choice) -> JsonObject:
         refusal: JsonObject = {"refusal": self._text(choice.refusal)} if choice.refusal else {}
-        return {**self._message(choice.message()), "finish_reason": str(choice.finish_reason), **refusal}
+        return {**self.message(choice.message()), "finish_reason": str(choice.finish_reason), **refusal}
 
     def _part(self, part: Part) -> JsonValue:
         return self._json(_by_reference(part.to_json()))

@@ -43,6 +43,7 @@ from sigwire.optimizers.engine.store import RunStore
 from sigwire.optimizers.errors import OptimizationInterrupted
 from sigwire.optimizers.events import Kept, RefusedText, SearchEvent, Spent, Warned
 from sigwire.optimizers.judge import Judge, ScoreTable, Strategy
+from sigwire.optimizers.reports.prompts import winner_prompts
 from sigwire.optimizers.reports.report import Estimate, OptimizationReport, StopReason, trials_of
 from sigwire.optimizers.rule import Rule
 from sigwire.optimizers.task import Task
@@ -368,7 +369,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
                     keeps_student=self.search.get("if_worse", "keep_student") == "keep_student",
                 )
             except BaseException as error:
-                report = self._report(task, rows, _best_until_now(task, engine), engine, store, events)
+                report = self._report(student, task, rows, _best_until_now(task, engine), engine, store, events)
                 program = self._program(student, report)
                 if isinstance(error, KeyboardInterrupt):
                     raise OptimizationInterrupted.after(program, report, self.search.get("journal")) from error
@@ -377,7 +378,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
                 raise
             finally:
                 engine.close()
-            report = self._report(task, rows, verdict, engine, store, events)
+            report = self._report(student, task, rows, verdict, engine, store, events)
             store.note({"type": "end", "report": report.to_json()})
             return self._program(student, report)
         finally:
@@ -460,7 +461,14 @@ class Optimizer(Teleprompter, ChecksKeywords):
         }
 
     def _report(
-        self, task: Task, rows: Rows, verdict: SearchEnd, engine: Engine, store: RunStore, events: _SearchLog
+        self,
+        student: Module,
+        task: Task,
+        rows: Rows,
+        verdict: SearchEnd,
+        engine: Engine,
+        store: RunStore,
+        events: _SearchLog,
     ) -> OptimizationReport:
         return OptimizationReport(
             optimizer=type(self).__name__,
@@ -486,6 +494,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
             calls=engine.calls,
             winner_calls=engine.calls_of_candidate(verdict.winner.digest),
             segments=store.segments(),
+            prompts=winner_prompts(student, verdict.winner, self.task_model),
         )
 
     def _program(self, student: M, report: OptimizationReport) -> M:

@@ -110,7 +110,7 @@ def _plots(run: ScoredRun) -> Iterator[tuple[str, str]]:
     sent = [record for record in run.records if record.cell.requests]
     yield "seconds of an example", charts.histogram(_grouped(sent or run.records, _seconds), "s")
     if any(map(cost_of, run.records)):
-        yield "US dollars of an example", charts.histogram(_grouped(run.records, cost_of), "$")
+        yield "US dollars for 1,000 such examples", charts.histogram(_grouped(run.records, _thousand), "$")
     if _has_scores_between(run):
         groups = _grouped(run.records, _score)
         yield f"{run.metric_name} of an example", charts.histogram(groups, "", marks=False, high=1.0, bins=20)
@@ -131,6 +131,10 @@ def _has_scores_between(run: ScoredRun) -> bool:
 
 def _score(record: ExampleRecord) -> float | None:
     return record.cell.score
+
+
+def _thousand(record: ExampleRecord) -> float | None:
+    return None if (cost := cost_of(record)) is None else 1_000 * cost
 
 
 def _seconds(record: ExampleRecord) -> float | None:

@@ -172,7 +172,8 @@ class OptimizationReport(HasCard):
     the reason). ``scores`` by candidate digest and validation row; ``costs`` of all runs of a candidate, by digest.
     ``reused``: questions that were not asked, because the search had asked them before.
     ``calls``: calls and errors of tools, and warnings, of the whole search; ``winner_calls``: of the runs of the winner.
-    ``segments``: the parts of a search that was resumed.
+    ``segments``: the parts of a search that was resumed. ``prompts``: by predictor to which the winner gives demos, the
+    messages that all of its calls share.
     """
 
     optimizer: str
@@ -194,6 +195,7 @@ class OptimizationReport(HasCard):
     calls: CallTotals = field(default_factory=CallTotals)
     winner_calls: CallTotals = field(default_factory=CallTotals)
     segments: tuple[Segment, ...] = ()
+    prompts: Mapping[str, tuple[JsonObject, ...]] = field(default_factory=dict[str, "tuple[JsonObject, ...]"])
 
     @classmethod
     def of(cls, program: object) -> OptimizationReport:
@@ -218,6 +220,16 @@ class OptimizationReport(HasCard):
         """Return the texts that a candidate changes, by default the winner, word by word."""
         texts = (candidate or self.winner).texts
         return {slot: TextDiff(self.texts.get(slot, ""), text) for slot, text in texts.items()}
+
+    def measured(self, trial: SearchTrial) -> tuple[float | None, int]:
+        """Return the mean of a trial on the validation rows that it ran on, all or not, and their number."""
+        found = list(self.scores.get(trial.candidate.digest, {}).values())
+        return (sum(found) / len(found), len(found)) if found else (trial.mean, trial.rows)
+
+    def described(self, trial: SearchTrial) -> str:
+        """Return what the candidate of a trial is, and how it was made."""
+        made = trial.origin if trial.origin and not trial.origin.startswith("seed ") else ""
+        return " · ".join(filter(None, (trial.candidate.summary, made)))
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
         """Write the report as one HTML file: held-out difference, plots, changed texts, demos, and a table of the trials."""
@@ -262,15 +274,13 @@ class OptimizationReport(HasCard):
         rows += [(label, lines) for label, lines in self._call_rows() if lines]
         rows += segment_rows(self.segments)
         rows += [("warning", [each]) for each in self.warnings]
-        table = [["trial", "score", "rows", "how", "fate"]]
-        table += [
-            [str(each.number + 1), number(each.mean), str(each.rows or ""), inline(each.origin), inline(each.fate)]
-            for each in self.trials
-            if each.mean is not None or each.fate
-        ]
-        changes = [
-            Card(slot, rows=[("change", str(diff).splitlines())], is_open=True) for slot, diff in self.diffs().items()
-        ]
+        table = [["trial", "score", "rows", "candidate", "fate"]]
+        for each in self.trials:
+            if each.mean is not None or each.fate:
+                mean, count_of_rows = self.measured(each)
+                shown = [number(mean), str(count_of_rows or "")]
+                table.append([str(each.number + 1), *shown, inline(self.described(each)), inline(each.fate)])
+        changes = [Card(slot, rows=[("change", [diff.line])], is_open=True) for slot, diff in self.diffs().items()]
         return Card(self.optimizer, self.headline, rows, children=[*changes, Card("trials", table=table)])
 
     def _call_rows(self) -> list[tuple[str, list[str]]]:
@@ -306,6 +316,7 @@ class OptimizationReport(HasCard):
             "calls": self.calls.to_json(),
             "winner_calls": self.winner_calls.to_json(),
             "segments": [each.to_json() for each in self.segments],
+            "prompts": {name: list(messages) for name, messages in self.prompts.items()},
         }
 
     @classmethod
