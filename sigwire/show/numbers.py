@@ -59,8 +59,8 @@ def seconds_text(seconds: float) -> str:
         if 0 < factor * seconds < 999.5:
             shown = f"{factor * seconds:.{1 if factor * seconds < 9.95 else 0}f}"
             return f"{shown.removesuffix('.0')} {unit}"
-    if seconds < 59.95:
-        return f"{seconds:.1f} s" if seconds else "0 ms"
-    hours, rest = divmod(round(seconds), 3_600)
+    if seconds < 59.5:
+        return f"{seconds:.{1 if seconds < 9.95 else 0}f} s" if seconds else "0 ms"
+    hours, rest = divmod(int(seconds + 0.5), 3_600)
     minutes, rest = divmod(rest, 60)
     return f"{hours}:{minutes:02d}:{rest:02d}" if hours else f"{minutes}:{rest:02d}"

@@ -32,8 +32,6 @@ _RULES = {
     "li": f"margin:2px 0;padding-left:10px;border-left:2px solid {_LINE};overflow-wrap:anywhere",
     "details details": f"margin:2px 0;padding-left:12px;border-left:1px solid {_LINE}",
     "summary": "cursor:pointer",
-    "ins": "background:color-mix(in srgb,#1a9850 22%,transparent);text-decoration:none;border-radius:3px",
-    "del": "background:color-mix(in srgb,#d73027 20%,transparent);border-radius:3px",
     "img": "max-width:320px;max-height:240px;display:block",
     ".tag": f"border:1px solid {_LINE};border-radius:9px;padding:0 7px;font-size:12px;white-space:nowrap",
     **{f".{tone}": f"color:color-mix(in srgb,{hue} {share}%,currentColor)" for tone, (hue, share) in HUES.items()},

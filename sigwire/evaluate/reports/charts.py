@@ -218,7 +218,7 @@ def agreement(repeats: Sequence[Sequence[float]], most: int) -> str:
         parts += _bars(place, most + 1, {name: number}, max(counts))
         x = percent((place + 0.5) * 100 / (most + 1))
         if place % step == 0:
-            parts.append(label(x, HEIGHT - 5, f"{place}/{most}" if most < 6 else str(place), "middle"))
+            parts.append(label(x, HEIGHT - 5, f"{place} of {most}" if most < 4 else str(place), "middle"))
         tall = number / max(counts) * (HEIGHT - TOP - BOTTOM)
         if number and most < 10:
             parts.append(label(x, HEIGHT - BOTTOM - tall - 4, f"{number:,}", "middle"))

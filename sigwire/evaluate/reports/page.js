@@ -22,14 +22,14 @@ function money(cost, digits = 2) {
   if (!cost) return "$0";
   const size = Math.abs(cost), places = digits > 2 || size < 0.01 ? Math.max(2, digits - 1 - Math.floor(Math.log10(size))) : 2;
   const [whole, rest] = cost.toFixed(Math.min(places, 100)).split(".");
-  return `$${whole.replace(/\B(?=(\d{3})+$)/g, ",")}.${rest.replace(/(?<=^\d\d\d*?)0+$/, "")}`;
+  return `$${whole.replace(/\B(?=(\d{3})+$)/g, ",")}.${rest.replace(/^(\d\d\d*?)0+$/, "$1")}`;
 }
 function duration(seconds) {
   for (const [factor, unit] of [[1e6, "µs"], [1e3, "ms"]]) {
     const value = factor * seconds;
     if (value > 0 && value < 999.5) return `${value.toFixed(value < 9.95 ? 1 : 0).replace(/\.0$/, "")} ${unit}`;
   }
-  if (seconds < 59.95) return seconds ? `${seconds.toFixed(1)} s` : "0 ms";
+  if (seconds < 59.5) return seconds ? `${seconds.toFixed(seconds < 9.95 ? 1 : 0)} s` : "0 ms";
   const whole = Math.round(seconds), two = (value) => String(value).padStart(2, "0");
   const hours = Math.floor(whole / 3600), minutes = Math.floor(whole % 3600 / 60);
   return hours ? `${hours}:${two(minutes)}:${two(whole % 60)}` : `${minutes}:${two(whole % 60)}`;
@@ -74,8 +74,8 @@ function section(title, ...children) {
   return children.flat().length ? [element("h3", title), ...children.flat()] : [];
 }
 
-// --- the table. A view has rows ({id, ...}), columns, filters, `detail(row)`, `searched(row)` (values) and the first sort.
-// A column without a value is not shown.
+// --- the table. A view has rows ({id, ...}), columns, filters, `detail(row)`, `searched(row)` (values) and the first sort;
+// `whose`: the program that the filters are about, if there are several. A column without a value is not shown.
 const state = { show: "all", q: "", sort: "", page: 1, open: new Set() };
 let view, tools, body, pages;
 
@@ -138,14 +138,16 @@ function makeTools() {
     clearTimeout(waiting);
     waiting = setTimeout(() => change({ q: search.value }), 120);
   });
+  const whose = view.whose ? element("span.whose", `${short(view.whose, 40)}:`) : "";
   const filters = view.filters.map(({ key, label }) => {
     const made = element("button", label);
+    if (view.whose && key !== "all") made.setAttribute("aria-label", visible(`${view.whose}: ${label}`));
     made.addEventListener("click", () => change({ show: key }));
     return [key, made];
   });
   const count = element("span.count");
   count.setAttribute("role", "status");
-  const box = element("div.tools", search, filters.map(([, made]) => made), view.tools?.() ?? [], count);
+  const box = element("div.tools", search, filters.slice(0, 1).map(([, made]) => made), whose, filters.slice(1).map(([, made]) => made), view.tools?.() ?? [], count);
   return { box, search, filters, count };
 }
 function headCell({ key, label, kind }) {

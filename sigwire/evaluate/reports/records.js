@@ -72,8 +72,7 @@ function repeats(records) {
 // --- columns and filters
 function recordView() {
   const rows = recordRows();
-  const whose = isRun ? "" : short(data.runs[pair].name, 24) + " ";
-  const counted = (key, label, test) => ({ key, label: `${whose}${label} ${number(rows.filter(test).length)}`, test });
+  const counted = (key, label, test) => ({ key, label: `${label} ${number(rows.filter(test).length)}`, test });
   const filters = [
     { key: "all", label: "all", test: () => true },
     ...(isRun ? [] : [counted("regressions", "lost", (row) => row.change < 0), counted("wins", "won", (row) => row.change > 0)]),
@@ -84,7 +83,7 @@ function recordView() {
     { key: "id", label: "id", kind: "id", value: (row) => row.id, cell: (row) => short(row.id, 60) },
   ];
   const columns = isRun ? [...base, ...runColumns(rows)] : [...base, ...pairColumns()];
-  return { rows, columns, filters, searched: seen, sort: isRun ? "outcome" : "change", detail: isRun ? runDetail : pairDetail };
+  return { rows, columns, filters, whose: isRun ? "" : data.runs[pair].name, searched: seen, sort: isRun ? "outcome" : "change", detail: isRun ? runDetail : pairDetail };
 }
 // Return what a person reads of a row; durations, tokens and costs are no words to search for.
 function seen({ id, a, all, others }) {
