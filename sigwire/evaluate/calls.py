@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import cast
@@ -18,7 +19,7 @@ from sigwire.core.json import JsonObject, JsonValue, Value
 from sigwire.core.messages import Message, Part
 from sigwire.core.narrow import is_array, is_object
 from sigwire.core.response import Choice
-from sigwire.lm.preview.call_log import CallRecord
+from sigwire.lm.preview.call_log import CallRecord, recording_calls
 from sigwire.lm.secrets import redact_url, storable_options
 from sigwire.modules.module import Module
 from sigwire.settings import current
@@ -79,6 +80,10 @@ class RowCalls:
 
     def __init__(self) -> None:
         self._records: deque[tuple[CallRecord, str]] = deque(maxlen=MOST_CALLS)
+
+    def recording(self) -> AbstractContextManager[None]:
+        """Get the calls inside the block."""
+        return recording_calls(self)
 
     def add(self, record: CallRecord) -> None:
         """Keep an answered call."""

@@ -30,7 +30,6 @@ from sigwire.evaluate.failures import ExampleTimeout, Failure, failure_of, missi
 from sigwire.evaluate.metric_plan import MetricPlan, TraceList
 from sigwire.evaluate.plain import NO_FORMS, Form, Written, dumped_example, plain_value, typed_fields, written_fields
 from sigwire.lm.policy.deadlines import deadline
-from sigwire.lm.preview.call_log import recording_calls
 from sigwire.modules.agents.run import ReActStep, load_run_fields
 from sigwire.modules.agents.running_call import CurrentCall
 from sigwire.modules.answer import meta_of
@@ -161,7 +160,7 @@ def cell_steps(
         return (yield from _scored_again(stored, program, example, plan, strict, raises, keep, explained))
     run_of = _ProgramRun(program, example, traced, strict, timeout, rollout_id)
     kept = None if requests is None else RowCalls()
-    with _unstreamed(), UsageTracker(keep_runs=False) as tracker, recording_calls(kept):
+    with _unstreamed(), UsageTracker(keep_runs=False) as tracker, _NO_CONTEXT if kept is None else kept.recording():
         try:
             prediction = yield from run_of.steps()
         except Exception as error:
@@ -522,12 +521,12 @@ def _without_tools(value: object) -> object:
     return [_without_tools(item) for item in value] if isinstance(value, (list, tuple)) else value  # pyright: ignore
 
 
-_NO_STREAM = nullcontext()
+_NO_CONTEXT = nullcontext()
 
 
 def _unstreamed() -> AbstractContextManager[None]:
     """Inside the block, programs ask for whole answers and emit nothing, also if the evaluation is streamed."""
-    return _NO_STREAM if stream_queue.get() is None else _without_stream()
+    return _NO_CONTEXT if stream_queue.get() is None else _without_stream()
 
 
 @contextmanager

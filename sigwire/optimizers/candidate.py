@@ -123,7 +123,7 @@ class Candidate:
 
     @property
     def summary(self) -> str:
-        """What the candidate is, in a few words.
+        """A description of the candidate in a few words.
 
         >>> Candidate().summary, Candidate(demos={"self": ()}).summary
         ('as the student', 'no demos')

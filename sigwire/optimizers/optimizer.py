@@ -43,7 +43,6 @@ from sigwire.optimizers.engine.store import RunStore
 from sigwire.optimizers.errors import OptimizationInterrupted
 from sigwire.optimizers.events import Kept, RefusedText, SearchEvent, Spent, Warned
 from sigwire.optimizers.judge import Judge, ScoreTable, Strategy
-from sigwire.optimizers.reports.prompts import winner_prompts
 from sigwire.optimizers.reports.report import Estimate, OptimizationReport, StopReason, trials_of
 from sigwire.optimizers.rule import Rule
 from sigwire.optimizers.task import Task
@@ -494,8 +493,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
             calls=engine.calls,
             winner_calls=engine.calls_of_candidate(verdict.winner.digest),
             segments=store.segments(),
-            prompts=winner_prompts(student, verdict.winner, self.task_model),
-        )
+        ).with_prompts(student, self.task_model)
 
     def _program(self, student: M, report: OptimizationReport) -> M:
         program = applied(student, report.winner)

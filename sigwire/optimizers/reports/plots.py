@@ -27,7 +27,7 @@ from sigwire.show.svg import Scale, label, mark, percent, svg
 __all__ = ["PlottedSearch", "PlottedTrial", "Svg", "plot"]
 
 WIDTH, HEIGHT, BOTTOM = 640, 240, 24
-LEFT, RIGHT = 9, 97  # percent of the width: left of it are the labels of the axis
+START, END = 9, 97  # percent of the width: left of it are the labels of the axis
 RACE = 104  # height of the strip of a race
 MOST_CANDIDATES, MOST_ROWS = 40, 200
 _GOOD = "color-mix(in srgb, #1a9850 75%, currentColor)"
@@ -166,7 +166,7 @@ def _race(axes: _Axes, ends: Sequence[tuple[int, bool]]) -> list[str]:
         corners.append((calls, running))
         since = calls
     corners.append((axes.x.high, running))
-    parts.append(label(percent(RIGHT + 1), y.at(running) + 4, str(running), fill="currentColor"))
+    parts.append(label(percent(END + 1), y.at(running) + 4, str(running), fill="currentColor"))
     return [*parts, *_segments([(axes.x.at(at), y.at(number)) for at, number in corners])]
 
 
@@ -175,11 +175,11 @@ def _band(axes: _Axes, scores: Sequence[float]) -> list[str]:
     mean, interval = sum(scores) / len(scores), mean_interval(scores)
     low, high = (interval.low, interval.high) if interval is not None else (mean, mean)
     top, end = axes.y.at(high), axes.y.at(low)
-    wide = percent(RIGHT - LEFT)
+    wide = percent(END - START)
     band = {"fill": "currentColor", "opacity": "0.08"}
     return [
-        mark("rect", "the student", x=percent(LEFT), y=top, width=wide, height=max(1.0, end - top), **band),
-        *_segments([(LEFT, axes.y.at(mean)), (RIGHT, axes.y.at(mean))], dashed=True),
+        mark("rect", "the student", x=percent(START), y=top, width=wide, height=max(1.0, end - top), **band),
+        *_segments([(START, axes.y.at(mean)), (END, axes.y.at(mean))], dashed=True),
     ]
 
 
@@ -267,20 +267,20 @@ class _Axes:
         first, last = min(known), max(known)
         low, high = min(ys, default=0.0), max(ys, default=1.0)
         margin = max(0.05, (high - low) * 0.15)
-        wide = Scale(first, last if last > first else first + 1.0, LEFT, RIGHT)
+        wide = Scale(first, last if last > first else first + 1.0, START, END)
         return cls(wide, Scale(low - margin, high + margin, HEIGHT - BOTTOM, 8), unit)
 
     def drawing(self, title: str, parts: Sequence[str], strip: Sequence[str] = ()) -> Svg:
         foot = HEIGHT - BOTTOM
         labels = [
-            _text(LEFT, foot + 17, self._shown(self.x.low)),
-            _text(RIGHT, foot + 17, f"{self._shown(self.x.high)} {self.unit}", "end"),
+            _text(START, foot + 17, self._shown(self.x.low)),
+            _text(END, foot + 17, f"{self._shown(self.x.high)} {self.unit}", "end"),
         ]
-        lines = _segments([(LEFT, foot), (RIGHT, foot)], width=1.0)
+        lines = _segments([(START, foot), (END, foot)], width=1.0)
         for tick in _ticks(self.y.low, self.y.high):
             y = self.y.at(tick)
             grid = {"stroke": "currentColor", "opacity": "0.15"}
-            lines.append(mark("line", x1=percent(LEFT), x2=percent(RIGHT), y1=y, y2=y, **grid))
+            lines.append(mark("line", x1=percent(START), x2=percent(END), y1=y, y2=y, **grid))
             labels.append(_text(0, y + 4, f"{tick:.2f}"))
         return _drawing(HEIGHT + (RACE if strip else 0), title, [*lines, *parts, *labels, *strip])
 

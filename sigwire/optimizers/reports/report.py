@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, cast
+from typing import Any, Self, cast
 
 from sigwire.core.json import JsonObject, Value, decode_fields, decoding
 from sigwire.errors import InputError
@@ -14,10 +14,12 @@ from sigwire.evaluate.figures.tool_counts import CallTotals, sorted_tools, tool_
 from sigwire.evaluate.records import RecordFile
 from sigwire.evaluate.segments import Segment, segment_rows
 from sigwire.evaluate.statistics import TOO_FEW, PairedDifference, paired_difference
+from sigwire.modules.module import Module
 from sigwire.optimizers.candidate import Candidate, Slot
 from sigwire.optimizers.events import Measured, Proposed, RefusedText, SearchEvent, Spent, Warned
 from sigwire.optimizers.judge import Judge
 from sigwire.optimizers.reports.plots import Svg, plot
+from sigwire.optimizers.reports.prompts import winner_prompts
 from sigwire.optimizers.reports.text_diff import TextDiff
 from sigwire.show.card import Card, HasCard
 from sigwire.show.cleaning import inline, number
@@ -209,6 +211,10 @@ class OptimizationReport(HasCard):
                 f"{type(program).__name__} has no report (reading it). Pass the program that compile returned."
             )
         return report
+
+    def with_prompts(self, student: Module, model: object = None) -> Self:
+        """Return the report with the prompts of the winner. ``model``: the one that the search asked."""
+        return replace(self, prompts=winner_prompts(student, self.winner, model))
 
     # --- what it shows
 

@@ -196,7 +196,7 @@ async def test_printed_page_shows_the_summary_and_no_table(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("width", [1200, 390])
-async def test_link_opens_its_row_on_any_page_and_shows_all_of_it(tmp_path: Path, width: int) -> None:
+async def test_link_to_a_row_opens_the_row_on_any_page_within_the_view(tmp_path: Path, width: int) -> None:
     async with open_tab(address(thousand(), tmp_path), tmp_path) as tab:
         await resize(tab, width)
         await tab.run("location.hash = '#open=id999'; new Promise(done => setTimeout(done, 100))")

@@ -87,7 +87,7 @@ def test_hostile_texts_make_no_element_in_the_page_of_a_search(report: Optimizat
     ] == []
 
 
-def test_demos_of_the_winner_are_shown_as_the_model_reads_them(tmp_path: Path) -> None:
+def test_page_of_a_search_has_the_demos_of_the_winner_as_they_are_sent(tmp_path: Path) -> None:
     program = LabeledFewShot(k=3).compile(Predict("question -> answer", lm=Stub()), trainset=rows(8))
     page = outside_data(page_of(program.optimization, tmp_path))
     assert "3 demos: 0 from runs, 3 from labels" in page
