@@ -164,7 +164,19 @@ class _Writer:
         return {**self.message(choice.message()), "finish_reason": str(choice.finish_reason), **refusal}
 
     def _part(self, part: Part) -> JsonValue:
-        return self._json(_by_reference(part.to_json()))
+        return self._part_json(cast(JsonObject, _by_reference(part.to_json())))
+
+    def _part_json(self, plain: JsonObject) -> JsonObject:
+        """Write a part. Its type and id are never cut: they are what connects a result with its call."""
+        written: JsonObject = {}
+        for name, value in plain.items():
+            if name in ("type", "id"):
+                written[name] = value
+            elif name == "media" and is_array(value):
+                written[name] = [self._part_json(item) for item in value if is_object(item)]
+            else:
+                written[name] = self._json(value)
+        return written
 
     def _json(self, value: JsonValue) -> JsonValue:
         if isinstance(value, str):

@@ -165,7 +165,9 @@ def test_kept_messages_of_a_row_are_bounded(monkeypatch: pytest.MonkeyPatch) -> 
     found = row.recorded(None)
     assert len(found) == 200
     assert found[0].is_cut
-    assert sum(len(str(call.messages)) for call in found) < 200 * 120
+    texts = [call.messages[0]["parts"][0]["text"].partition("…")[0] for call in found]  # type: ignore[index, call-overload, union-attr]
+    assert (len(texts[0]), sum(map(len, texts))) == (10, 25)
+    assert {call.messages[0]["parts"][0]["type"] for call in found} == {"text"}  # type: ignore[index, call-overload, union-attr]
 
 
 def test_image_of_a_result_of_a_tool_is_a_reference() -> None:
