@@ -16,15 +16,15 @@ def winner_prompts(student: Module, winner: Candidate, model: object) -> dict[st
     """Return the first messages of each predictor to which the winner gives demos: those that all of its calls share.
 
     ``model``: the one that the search asked, by default that of the settings. A predictor whose request cannot be formatted
-    with the inputs of its first demo is left out. No model is called.
+    with the inputs of its first demo is left out, and one whose calls have demos of their own. No model is called.
     """
     program = applied(student, winner)
     found: dict[str, tuple[JsonObject, ...]] = {}
     with context(lm=model or current().lm):
         for name, predictor in program.named_predictors():
             demos = winner.demos.get(name)
-            if not demos:
-                continue
+            if not demos or getattr(predictor, "nearest", None) is not None:
+                continue  # with nearest demos each call has others, which a vectorizer of the user chooses
             try:
                 request = predictor.preview(**Example.from_json(demos[0].data).inputs()).request
             except Exception:  # a demo without some inputs, a class of the user: the page shows the fields
