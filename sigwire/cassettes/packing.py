@@ -14,7 +14,7 @@ from pathlib import Path
 from sigwire.core.json import JsonValue
 from sigwire.core.narrow import is_array, is_object
 
-__all__ = ["MEDIA_NAME", "pack", "unpack"]
+__all__ = ["MEDIA_NAME", "masked_text", "pack", "unpack"]
 
 _LONG = 4096  # characters of base64 data that stays in the line
 _DATA = re.compile(r"(data:[^,]{0,200},)?([A-Za-z0-9+/]+={0,2})")
@@ -34,6 +34,15 @@ _SECRET = re.compile(
 )
 
 
+def masked_text(text: str) -> str:
+    """Return a text with what has the form of a secret masked.
+
+    >>> masked_text("send Bearer abcdefghijklmnop to postgres://me:pass@host/db")
+    'send Bearer *** to postgres://***@host/db'
+    """
+    return _SECRET.sub("***", text)
+
+
 def pack(value: JsonValue, keep: Callable[[str, bytes], object]) -> JsonValue:
     """Return the JSON to write. ``keep(name, data)`` stores long data.
 
@@ -51,7 +60,7 @@ def _pack_text(text: str, keep: Callable[[str, bytes], object]) -> str:
     found = _DATA.fullmatch(text) if len(text) > _LONG else None
     data = None if found is None else _decoded(found[2])
     if found is None or data is None:
-        return _SECRET.sub("***", text)
+        return masked_text(text)
     suffix = next((suffix for start, suffix in _SUFFIXES.items() if data.startswith(start)), "")
     keep(name := sha256(data).hexdigest() + suffix, data)
     return f"{found[1] or ''}media:{name}"

@@ -164,15 +164,17 @@ def _setting(text: str) -> tuple[str, Any]:
 
 def _is_confirmed(options: Namespace, program: Any, plan: object) -> bool:
     """Print the plan; return True if the search may start."""
-    budget = "no limit of money" if options.budget is None else f"at most $ {options.budget:.2f}"
+    from sigwire.show.numbers import money_text
+
+    budget = "no limit of money" if options.budget is None else f"at most {money_text(options.budget)}"
     out = sys.stderr if options.json else sys.stdout
     print(f"{options.optimizer}: {plan}, {budget}.", file=out, flush=True)
     if options.yes or _costs_at_most(options, program) <= FREE:
         return True
     if not sys.stdin.isatty():
         raise UsageError(
-            f"The search may cost more than $ {FREE:.0f}, and there is no terminal for a question. Add --yes, or a --budget of "
-            "1 or less."
+            f"The search may cost more than {money_text(FREE)}, and there is no terminal for a question. Add --yes, or a "
+            "--budget of 1 or less."
         )
     print("Start? [y/N] ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip().lower() in ("y", "yes")

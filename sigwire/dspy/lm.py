@@ -34,6 +34,7 @@ from sigwire.lm import base, client
 from sigwire.lm.fake import FakeLM
 from sigwire.lm.openai_dicts import decode_call, encode_outputs
 from sigwire.lm.policy.cache.choice import CacheMode
+from sigwire.lm.preview.call_log import recorded_steps
 from sigwire.lm.providers.registry import find_provider
 from sigwire.lm.secrets import wrap_secrets
 from sigwire.observe.usage import counted_steps
@@ -154,6 +155,7 @@ class BaseLM(base.BaseLM):
             return around.keep((yield from self._inner_steps(request, False)))
         # a module's request is counted by the module
         steps = self._logged_steps(request, prompt, False, self._inner_steps)
+        steps = recorded_steps(self.model, self.model_type, request, steps)
         response = yield from counted_steps(type(self).__name__, self.model, steps)
         return encode_outputs(response)
 

@@ -11,6 +11,7 @@ progress    terminal, log and notebook                plain        any value as 
 fingerprint  what a result depends on, by content
 metrics     the metrics and judges of the library     git          the commit, for records
 segments    parts of a run that was resumed           costs        sums of which a part may be unknown
+calls       the messages of a row, for its record
 rows        rows in this process or on an executor, and map_rows
 """
 

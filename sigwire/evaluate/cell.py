@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, fields, replace
 from functools import reduce
 from operator import add, attrgetter
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict
 
 from sigwire.core.example import Example, Prediction
 from sigwire.core.json import JsonObject, Value, decode_fields, dumps
@@ -24,6 +24,7 @@ from sigwire.core.tools.tool import Tool
 from sigwire.effects.emitting import stream_queue
 from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import LMError, ModelError
+from sigwire.evaluate.calls import RecordedCall, RowCalls
 from sigwire.evaluate.examples import split_fields
 from sigwire.evaluate.failures import ExampleTimeout, Failure, failure_of, missing_label
 from sigwire.evaluate.metric_plan import MetricPlan, TraceList
@@ -40,8 +41,8 @@ from sigwire.observe.usage import UsageTracker
 from sigwire.settings import context
 
 __all__ = [
-    "Cell", "CellOptions", "RequestCounts", "TraceStep", "cell_steps", "counted", "score_steps", "stored_prediction",
-    "tool_counts",
+    "Cell", "CellOptions", "KeptRows", "RequestCounts", "TraceStep", "cell_steps", "counted", "score_steps",
+    "stored_prediction", "tool_counts",
 ]  # fmt: skip
 
 
@@ -71,7 +72,8 @@ class Cell(Value):
     calls and errors of each tool, of all agents of the program. ``warnings``: their number by feature. ``served``,
     ``metric_served``: the number of answers by the name that their model reports, with the fingerprint of its system.
     ``forms``: the outputs that their declared types do not read back (``plain.Written``). ``is_plain``: the program returned
-    a value that is no prediction, which is the output ``value``.
+    a value that is no prediction, which is the output ``value``. ``calls``: the messages that the program sent and received,
+    if they are kept (``evaluate/calls.py``).
 
     >>> Cell.from_json(Cell(0.0, failure=Failure("program", "Refused", "no")).to_json()).failure.type
     'Refused'
@@ -102,6 +104,7 @@ class Cell(Value):
     known_metric_cost: float = 0.0
     forms: Mapping[str, Form] = field(default_factory=dict[str, Form])
     is_plain: bool = False
+    calls: tuple[RecordedCall, ...] = ()
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Cell:
@@ -110,6 +113,10 @@ class Cell(Value):
 
 
 _without_score: Callable[[Cell], tuple[Any, ...]] = attrgetter(*[each.name for each in fields(Cell)][4:])
+
+
+KeptRows: TypeAlias = Literal["failed", "all"]
+"""The rows whose messages are kept."""
 
 
 class CellOptions(TypedDict, total=False):
@@ -121,6 +128,7 @@ class CellOptions(TypedDict, total=False):
     failure_score: float
     raises: list[str]
     explained: bool
+    requests: KeptRows | None
 
 
 def cell_steps(
@@ -137,6 +145,7 @@ def cell_steps(
     keep: Callable[[Any, Cell], object] | None = None,
     explained: bool = False,
     stored: Cell | None = None,
+    requests: KeptRows | None = None,
 ) -> Steps[Cell]:
     """Run a program on the inputs of an example and score its prediction. Without a plan nothing is scored.
 
@@ -145,24 +154,26 @@ def cell_steps(
     calls of the program ask the cache for. ``raises``: kinds of failures ("bug" as well) whose error is raised. ``keep`` is
     called with the prediction and its cell, before it is scored. ``explained``: a metric that takes ``pred_name`` is called
     again for each predictor of the trace, for its ``feedbacks``. ``stored``: a cell whose metric failed: its outputs are
-    scored, and the program is not run.
+    scored, and the program is not run. ``requests``: the cells that have the messages sent and received.
     """
     if stored is not None:
         return (yield from _scored_again(stored, program, example, plan, strict, raises, keep, explained))
     run_of = _ProgramRun(program, example, traced, strict, timeout, rollout_id)
-    with _unstreamed(), UsageTracker(keep_runs=False) as tracker:
+    kept = None if requests is None else RowCalls()
+    with _unstreamed(), UsageTracker(keep_runs=False) as tracker, _NO_CONTEXT if kept is None else kept.recording():
         try:
             prediction = yield from run_of.steps()
         except Exception as error:
             failure = _failure(error, program, raises)
             score = failure_score if failure.kind == "program" else None
-            return Cell(score, "", {}, failure, *run_of.facts(None, tracker, error))
-    facts = run_of.facts(_outputs(program, prediction), tracker, prediction)
+            return Cell(score, "", {}, failure, *run_of.facts(None, tracker, error, kept))
+    facts = run_of.facts(_outputs(program, prediction), tracker, prediction, kept if requests == "all" else None)
     if keep is not None:
         keep(prediction, Cell(None, "", {}, None, *facts))
     if plan is None:
         return Cell(None, "", {}, None, *facts)
-    return (yield from _judged(facts, example, prediction, plan, run_of.trace, strict, raises, explained))
+    cell = yield from _judged(facts, example, prediction, plan, run_of.trace, strict, raises, explained)
+    return replace(cell, calls=kept.recorded(program)) if requests == "failed" and kept and cell.failure else cell
 
 
 def _judged(
@@ -364,7 +375,9 @@ class _ProgramRun:
                 f"The program took longer than {timeout:g} seconds on one example (timeout=)."
             ) from error
 
-    def facts(self, outputs: Written | None, tracker: UsageTracker, found: object) -> tuple[Any, ...]:
+    def facts(
+        self, outputs: Written | None, tracker: UsageTracker, found: object, kept: RowCalls | None
+    ) -> tuple[Any, ...]:
         """Return the fields of the cell after those of the score. ``found``: the prediction or the error of the run."""
         plain, forms = (None, NO_FORMS) if outputs is None else outputs
         trace = _trace_steps(self._program, self.trace) if self._traced else ()
@@ -375,7 +388,8 @@ class _ProgramRun:
         unscored: dict[str, int] = {}
         rest = served, unscored, known if sums[-1] is None else 0.0, 0.0, forms
         is_plain = outputs is not None and not isinstance(found, Record)
-        return plain, *sums, 0, None, self._seconds, trace, {}, *odd, *calls, *rest, is_plain
+        messages = () if kept is None else kept.recorded(self._program)
+        return plain, *sums, 0, None, self._seconds, trace, {}, *odd, *calls, *rest, is_plain, messages
 
 
 class _Timed:
@@ -507,12 +521,12 @@ def _without_tools(value: object) -> object:
     return [_without_tools(item) for item in value] if isinstance(value, (list, tuple)) else value  # pyright: ignore
 
 
-_NO_STREAM = nullcontext()
+_NO_CONTEXT = nullcontext()
 
 
 def _unstreamed() -> AbstractContextManager[None]:
     """Inside the block, programs ask for whole answers and emit nothing, also if the evaluation is streamed."""
-    return _NO_STREAM if stream_queue.get() is None else _without_stream()
+    return _NO_CONTEXT if stream_queue.get() is None else _without_stream()
 
 
 @contextmanager

@@ -16,6 +16,7 @@ from typing import Literal, Never, Protocol, TypeAlias
 from sigwire.core.example import Example
 from sigwire.core.narrow import is_mapping
 from sigwire.errors import ConfigurationError, DataError
+from sigwire.evaluate.costs import cost_text
 from sigwire.evaluate.figures.run_card import fields_text
 from sigwire.evaluate.figures.scored_run import ScoredRun
 from sigwire.evaluate.figures.stored_run import load_run
@@ -34,6 +35,7 @@ from sigwire.evaluate.statistics import (
 from sigwire.show.card import Card, HasCard
 from sigwire.show.cleaning import inline, number
 from sigwire.show.markdown import card_markdown
+from sigwire.show.numbers import seconds_text
 
 __all__ = ["Comparison", "ProgramDifference", "compare"]
 
@@ -172,7 +174,7 @@ class Comparison(HasCard):
 
     def _card(self) -> Card:
         metric = next(iter(self.runs.values())).metric_name
-        head = ["program", metric, "interval", "scored", "failed", "$/example", "p50 s"]
+        head = ["program", metric, "interval", "scored", "failed", "$ per 1,000", "p50"]
         table = [head, *(_program_row(name, run) for name, run in self.runs.items())]
         children = [*_difference_cards(self), *_metric_cards(self), *_tool_cards(self.runs)]
         rows = (
@@ -365,8 +367,8 @@ def _program_row(name: str, run: ScoredRun) -> list[str]:
         run.interval_text,
         f"{len(run.scored_values)} of {len(run.by_example)}",
         str(len(run.failed)),
-        "unknown" if spent is None else f"{'≥ ' if run.is_cost_partial else ''}{spent:.2g}",
-        "unknown" if median is None else f"{median:.2g}",
+        "unknown" if spent is None else cost_text(1_000 * spent, run.is_cost_partial),
+        "unknown" if median is None else seconds_text(median),
     ]
 
 

@@ -1,6 +1,6 @@
 """Sums of costs in US dollars, of which a part may be unknown.
 
-A sum with a known part is a lower bound, shown as ``≥ $ 0.06``; it is never 0 for requests whose price is unknown.
+A sum with a known part is a lower bound, shown as ``≥ $0.06``; it is never 0 for requests whose price is unknown.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from sigwire.evaluate.cell import Cell
+from sigwire.show.numbers import money_text
 
 __all__ = ["KnownCost", "add_cost", "add_costs", "cost_text", "metric_cost", "program_cost"]
 
@@ -52,10 +53,10 @@ def add_costs(costs: Iterable[KnownCost]) -> tuple[float | None, bool]:
     return cost, is_partial
 
 
-def cost_text(cost: float | None, is_partial: bool, digits: str = ".2g") -> str:
+def cost_text(cost: float | None, is_partial: bool) -> str:
     """Return a cost for people.
 
     >>> cost_text(0.06, True), cost_text(0.75, False), cost_text(None, True)
-    ('≥ $ 0.06', '$ 0.75', 'unknown')
+    ('≥ $0.06', '$0.75', 'unknown')
     """
-    return "unknown" if cost is None else f"{'≥ ' if is_partial else ''}$ {cost:{digits}}"
+    return "unknown" if cost is None else f"{'≥ ' if is_partial else ''}{money_text(cost)}"

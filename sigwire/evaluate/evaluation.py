@@ -45,7 +45,8 @@ class Evaluate(EvaluationOptions):
     ``runs/``); ``resume``: True runs what the file lacks, "append" adds another run to the file, False runs all. A file whose
     records depend on other things (code of the program or of a metric, its closures and state, adapter, model, address,
     options) is refused with the name of what changed; "force" keeps its records all the same, and writes that into the file. A
-    devset may grow: rows are recognised by their content.
+    devset may grow: rows are recognised by their content. ``requests``: rows whose records have the messages that the program
+    sent and received, secrets masked and media by reference: True all, "failed" (the default) those that failed, False none.
 
     ``cluster``: a field of the examples whose equal values belong together. ``interval``: the level of intervals.
     ``progress``: "auto", "line", "log", False or a function; ``display_progress`` switches it. ``provide_traceback``: print

@@ -24,6 +24,7 @@ from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.costs import add_cost, program_cost
 from sigwire.show.card import Card
 from sigwire.show.cleaning import display_width, inline
+from sigwire.show.numbers import money_text
 from sigwire.show.text import text_card
 
 __all__ = ["EvaluationProgress", "ProgressReporter", "progress_reporter"]
@@ -192,10 +193,10 @@ def _clock_text(seconds: float | None) -> str:
 
 def _cost_text(progress: EvaluationProgress, join: str) -> str:
     if progress.cost is None:
-        return "$ unknown"
+        return "cost unknown"
     if progress.whole_cost is None:
-        return f"≥ ${progress.cost:.2f}"
-    return f"${progress.cost:.2f}{join}≈{'$' if ' ' in join else ''}{progress.whole_cost:.2f}"
+        return f"≥ {money_text(progress.cost)}"
+    return f"{money_text(progress.cost)}{join}≈{money_text(progress.whole_cost)}"
 
 
 def _score_text(progress: EvaluationProgress, digits: int) -> str:

@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from sigwire.core.cards.values import count
 from sigwire.core.json import JsonObject, Value
 from sigwire.core.lazy import version
 from sigwire.core.narrow import is_items, is_object
@@ -22,6 +21,7 @@ from sigwire.errors import warn_user
 from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.fingerprint.reading import package_version
 from sigwire.evaluate.git import git_state
+from sigwire.show.numbers import count
 
 __all__ = ["Segment", "SegmentCounter", "segment_rows", "surroundings", "utc_now", "warn_of_unknown"]
 

@@ -33,8 +33,8 @@ from sigwire.effects.steps import FunctionEffect, Steps, arun, run
 from sigwire.errors import CallerError, ConfigurationError, InputError, LMUnexpectedError, OverrideError, StateError
 from sigwire.lm.openai_dicts import decode_call, encode_call, encode_outputs
 from sigwire.lm.policy.cache.choice import CacheMode
-from sigwire.lm.preview.call_log import CallLog, CallRecord
-from sigwire.lm.secrets import mask_secrets, redact_url, storable_options, without_secrets, wrap_secrets
+from sigwire.lm.preview.call_log import CallLog, CallRecord, recorded_steps
+from sigwire.lm.secrets import mask_secrets, redact, redact_url, storable_options, without_secrets, wrap_secrets
 from sigwire.observe.callbacks import watched_steps
 from sigwire.observe.place import asked
 from sigwire.observe.usage import counted_steps
@@ -301,7 +301,7 @@ class BaseLM:
 
     def _called_steps(self, request: Request, prompt: str | None) -> Steps[list[Any]]:
         # a module's request is counted by the module
-        steps = self.steps(request, prompt=prompt)
+        steps = recorded_steps(self.model, self.model_type, request, self.steps(request, prompt=prompt))
         response = yield from counted_steps(type(self).__name__, self.model, steps)
         return encode_outputs(response)
 
@@ -356,6 +356,14 @@ class BaseLM:
         from sigwire.lm.preview.printing import print_calls  # only printing needs it
 
         print_calls(self.history.records[-n:] if n > 0 else [], file, format, self.preview)
+
+    def masked(self, text: str) -> str:
+        """Return a text without the secrets that this model was given: keys, headers, passwords of its options.
+
+        >>> BaseLM("m", api_key="abcd-12345").masked("the key abcd-12345 is wrong")
+        'the key *** is wrong'
+        """
+        return redact(text, self.kwargs)
 
     def __repr__(self) -> str:
         known = vars(self)  # without an attribute if the making of the model failed

@@ -39,7 +39,7 @@ from sigwire.lm.policy.money.opened import check_price, open_budgets
 from sigwire.lm.policy.retry import RetryPolicy
 from sigwire.lm.providers.connection import HOST_BOUND_OPTIONS, ConnectionOptions
 from sigwire.lm.providers.registry import find_provider
-from sigwire.lm.secrets import redact_url, storable_options, wrap_secrets
+from sigwire.lm.secrets import redact, redact_url, storable_options, wrap_secrets
 
 if TYPE_CHECKING:
     from sigwire.lm.http.messages import Transport
@@ -316,6 +316,11 @@ class LM(BaseLM):
     def address(self) -> str | None:
         """The base URL of requests now, without secrets; ``None`` for a model inside this process."""
         return None if (find := getattr(self._backend, "address", None)) is None else find()
+
+    def masked(self, text: str) -> str:
+        """Return a text without the secrets that this model was given; a key of the environment is not looked up."""
+        known = self._connection
+        return redact(text, self.kwargs, known.api_key, known.base_url, known.headers, known.variables)
 
     @property
     def timeout(self) -> float | Timeout | None:

@@ -25,6 +25,7 @@ from sigwire.errors import (
 )
 from sigwire.keywords import check_keywords
 from sigwire.lm.option_aliases import OPTION_NAMES
+from sigwire.lm.preview.call_log import record_call, record_failed_call
 from sigwire.lm.secrets import storable_options
 from sigwire.modules.program_stream import EventPath, EventReader, event_path_of
 from sigwire.observe.place import asked
@@ -35,10 +36,9 @@ from sigwire.settings import Settings, current
 if TYPE_CHECKING:
     from sigwire.core.events import ProgramEvent, StreamEvent
     from sigwire.lm.base import LanguageModel
-    from sigwire.lm.preview.call_log import CallLog
 
 __all__ = [
-    "REQUEST_OPTIONS", "Ask", "EventReaderFactory", "check_config", "recording_calls", "resolve_lm", "usage_totals",
+    "REQUEST_OPTIONS", "Ask", "EventReaderFactory", "check_config", "resolve_lm", "usage_totals",
 ]  # fmt: skip
 
 
@@ -148,22 +148,13 @@ class Ask:
             record_warnings(*response.warnings)
         else:
             record_response(self.lm.model, response)
-        if logs := _logs.get():
-            from sigwire.lm.preview.call_log import CallRecord
-
-            record = CallRecord(self.lm.model, "chat", self.request, response, asker=self.asker)
-            for log in logs:
-                log.add(record)
+        record_call(self.lm.model, self.request, response, self.asker)
         return response
 
     def _record_failure(self, error: BaseException) -> None:
         if not getattr(self.lm, "is_recorded", False):
             record_failure(self.lm.model, failed_attempts(error, self.lm.model))
-        if isinstance(error, Exception) and (logs := _logs.get()):
-            from sigwire.lm.preview.call_log import CallRecord
-
-            for log in logs:
-                log.add_failure(CallRecord(self.lm.model, "chat", self.request, asker=self.asker), error)
+        record_failed_call(self.lm.model, self.request, error, self.asker)
 
 
 _FINAL_ERRORS: Mapping[str, type[LMError]] = {
@@ -252,22 +243,6 @@ def _convert_events(
         return Emit(*events) if events else None
 
     return relayed(steps, convert)
-
-
-# The call logs of the running modules, outermost first; empty unless the settings enable histories.
-_logs: ContextVar[tuple[CallLog, ...]] = ContextVar("sigwire_module_logs", default=())
-
-
-@contextmanager
-def recording_calls(log: CallLog | None) -> Generator[None]:
-    """Add the model calls inside the block to ``log``. ``None`` adds nothing."""
-    before = _logs.get()
-    if log is not None and all(log is not other for other in before):
-        _logs.set((*before, log))
-    try:
-        yield
-    finally:
-        _logs.set(before)
 
 
 _counts_usage: ContextVar[bool] = ContextVar("sigwire_counts_usage", default=False)

@@ -27,7 +27,8 @@ from sigwire.effects.performing import current_frame
 from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError, OverrideError, StateError
 from sigwire.keywords import ChecksKeywords
-from sigwire.modules.ask import recording_calls, usage_totals
+from sigwire.lm.preview.call_log import recording_calls
+from sigwire.modules.ask import usage_totals
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream
 from sigwire.modules.tree import (
     AttributeStep,

@@ -121,6 +121,26 @@ class Candidate:
         """Return the candidate with more options. ``parents`` are digests, by default that of this candidate."""
         return replace(self, lm_options={**self.lm_options, **options}, parents=parents or (self.digest,))
 
+    @property
+    def summary(self) -> str:
+        """A description of the candidate in a few words.
+
+        >>> Candidate().summary, Candidate(demos={"self": ()}).summary
+        ('as the student', 'no demos')
+        >>> demos = [Demo({"fields": {"augmented": True}}), Demo({"fields": {}})]
+        >>> Candidate({"self.instructions": "Be brief."}, {"self": demos}).summary
+        'new self.instructions, bootstrapped 1, labeled 1'
+        """
+        names = [*self.texts]
+        more = f" and {len(names) - 2} more" if len(names) > 2 else ""
+        parts = [f"new {', '.join(names[:2])}{more}"] if names else []
+        if self.demos:
+            of_runs = [demo.augmented for demos in self.demos.values() for demo in demos]
+            made, labeled = sum(of_runs), len(of_runs) - sum(of_runs)
+            parts += [f"bootstrapped {made}"] if made else [] if labeled else ["no demos"]
+            parts += [f"labeled {labeled}" if made else f"labeled only, {labeled}"] if labeled else []
+        return ", ".join([*parts, *(f"{name}={value}" for name, value in self.lm_options.items())]) or "as the student"
+
     def without_row(self, row: str) -> Candidate:
         """Return the candidate without the demos of a row: no row may be its own demo."""
         if not any(demo.row == row for demos in self.demos.values() for demo in demos):

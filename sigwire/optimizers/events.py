@@ -89,7 +89,7 @@ class Spent(Value):
         """The money for people.
 
         >>> Spent(money=0.06).plus(Spent(calls=1, money=None)).money_text
-        '≥ $ 0.06'
+        '≥ $0.06'
         """
         return cost_text(self.money, self.is_partial)
 

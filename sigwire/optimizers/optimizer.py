@@ -371,7 +371,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
                     keeps_student=self.search.get("if_worse", "keep_student") == "keep_student",
                 )
             except BaseException as error:
-                report = self._report(task, rows, _best_until_now(task, engine), engine, store, events)
+                report = self._report(student, task, rows, _best_until_now(task, engine), engine, store, events)
                 program = self._program(student, report)
                 if isinstance(error, KeyboardInterrupt):
                     raise OptimizationInterrupted.after(program, report, self.search.get("journal")) from error
@@ -380,7 +380,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
                 raise
             finally:
                 engine.close()
-            report = self._report(task, rows, verdict, engine, store, events)
+            report = self._report(student, task, rows, verdict, engine, store, events)
             store.note({"type": "end", "report": report.to_json()})
             return self._program(student, report)
         finally:
@@ -463,7 +463,14 @@ class Optimizer(Teleprompter, ChecksKeywords):
         }
 
     def _report(
-        self, task: Task, rows: Rows, verdict: SearchEnd, engine: Engine, store: RunStore, events: _SearchLog
+        self,
+        student: Module,
+        task: Task,
+        rows: Rows,
+        verdict: SearchEnd,
+        engine: Engine,
+        store: RunStore,
+        events: _SearchLog,
     ) -> OptimizationReport:
         return OptimizationReport(
             optimizer=type(self).__name__,
@@ -490,7 +497,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
             calls=engine.calls,
             winner_calls=engine.calls_of_candidate(verdict.winner.digest),
             segments=store.segments(),
-        )
+        ).with_prompts(student, self.task_model)
 
     def _program(self, student: M, report: OptimizationReport) -> M:
         program = applied(student, report.winner)

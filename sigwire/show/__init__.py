@@ -5,6 +5,6 @@ cleaning  untrusted text made visible; widths; numbers          values    any va
 text      a card as lines of a width                            terminal  a card for rich
 html      a card as HTML                                        style     its style
 pictures  small images of a user, checked                       layout    lines of a width, columns of a table
-escapes   unprintable characters, and the width of a text  svg       drawings: marks, labels, scales
-markdown  a card as Markdown
+escapes   unprintable characters, widths of texts                 svg       drawings: marks, labels, scales
+markdown  a card as Markdown                                      numbers   counts, money and durations for people
 """

@@ -7,15 +7,15 @@ have a URL, which is made of their bytes. Inline parts are separated by blanks: 
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from sigwire.show.card import MOST_CHILDREN, MOST_DEPTH, MOST_ROWS, Card
 from sigwire.show.cleaning import MOST_IN_CELL, MOST_IN_VALUE, MOST_INLINE, cut, inline, visible
-from sigwire.show.lines import CallLine, CardLine, PictureLine, Tone
+from sigwire.show.lines import CallLine, CardLine, DiffLine, PictureLine, Tone
 from sigwire.show.pictures import MOST_BYTES, data_uri, picture_text
 from sigwire.show.style import STYLE
 
-__all__ = ["MOST_OF_PAGE", "html_card"]
+__all__ = ["MOST_OF_PAGE", "diff_html", "html_card"]
 
 MOST_OF_PAGE = 256_000
 """Bytes of a card, its pictures apart."""
@@ -83,6 +83,8 @@ class _Page:
             return _escaped(line, _MOST_IN_TEXT_LINE)
         if isinstance(line, PictureLine):
             return self._picture(line)
+        if isinstance(line, DiffLine):
+            return diff_html(line.parts)
         return _toned(self._folded(line.text, is_code=line.is_code), line.tone)
 
     def _picture(self, picture: PictureLine) -> str:
@@ -126,6 +128,22 @@ class _Page:
     def _add_count(self, count: int, noun: str) -> None:
         if count > 0:
             self._add(f"<small>… {count} more {noun}</small>")
+
+
+def diff_html(parts: Iterable[tuple[str, str, str]]) -> str:
+    """Return a difference as escaped text with ``<del>`` and ``<ins>``. Each text is cut if it is very long.
+
+    >>> diff_html([("equal", "Be ", "Be "), ("replace", "<b>", "brief")])
+    'Be <del>&lt;b&gt;</del><ins>brief</ins>'
+    """
+    return "".join(
+        _marked(new, "") if kind == "equal" else _marked(old, "del") + _marked(new, "ins") for kind, old, new in parts
+    )
+
+
+def _marked(text: str, tag: str) -> str:
+    shown = _escape(visible(cut(text, MOST_IN_VALUE)))
+    return f"<{tag}>{shown}</{tag}>" if tag and shown else shown
 
 
 def _header(card: Card, tag: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-__all__ = ["CallLine", "CardLine", "CardTag", "PictureLine", "Tone", "ValueLine"]
+__all__ = ["CallLine", "CardLine", "CardTag", "DiffLine", "PictureLine", "Tone", "ValueLine"]
 
 Tone: TypeAlias = Literal["", "right", "wrong", "attention", "call"]
 
@@ -28,6 +28,16 @@ class ValueLine:
     text: str
     tone: Tone = ""
     is_code: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DiffLine(ValueLine):
+    """The difference of two texts, word by word. ``parts``: "equal", "delete", "insert" or "replace", old words, new words.
+
+    ``text`` is the difference for surfaces without marks: ``[-old-]{+new+}``.
+    """
+
+    parts: tuple[tuple[str, str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ _RULES = {
     "details details": f"margin:2px 0;padding-left:12px;border-left:1px solid {_LINE}",
     "summary": "cursor:pointer",
     "img": "max-width:320px;max-height:240px;display:block",
-    ".tag": f"border:1px solid {_LINE};border-radius:9px;padding:0 7px;font-size:11px;white-space:nowrap",
+    ".tag": f"border:1px solid {_LINE};border-radius:9px;padding:0 7px;font-size:12px;white-space:nowrap",
     **{f".{tone}": f"color:color-mix(in srgb,{hue} {share}%,currentColor)" for tone, (hue, share) in HUES.items()},
     "li.call": "color:inherit;border-left-color:color-mix(in srgb,#2b7bba 78%,currentColor)",
     "li.wrong": "border-left-color:currentColor",

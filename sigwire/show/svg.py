@@ -2,6 +2,8 @@
 
 Numbers that are floats are written with one digit; other attributes as they are. In names of attributes ``_`` is a hyphen,
 and ``css`` is the class.
+
+A drawing fills the width that it is given: places across are percent of it, and texts keep their size at any width.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import NamedTuple
 
-__all__ = ["Scale", "label", "mark", "points", "svg"]
+__all__ = ["Scale", "label", "mark", "percent", "svg"]
 
 
 class Scale(NamedTuple):
@@ -41,7 +43,7 @@ def mark(kind: str, title: str = "", /, **attributes: float | str) -> str:
     return f"<{kind}{written}><title>{escape(title)}</title></{kind}>" if title else f"<{kind}{written}/>"
 
 
-def label(x: float, y: float, text: str, anchor: str = "start", **attributes: float | str) -> str:
+def label(x: float | str, y: float, text: str, anchor: str = "start", **attributes: float | str) -> str:
     """Return a text at a place, which is its start, middle or end.
 
     >>> label(1, 2, "a < b", "end")
@@ -50,26 +52,35 @@ def label(x: float, y: float, text: str, anchor: str = "start", **attributes: fl
     return f"<text{_attributes({'x': x, 'y': y, 'text-anchor': anchor, **attributes})}>{escape(text)}</text>"
 
 
-def points(*places: tuple[float, float]) -> str:
-    """Return places as the ``points`` of a line.
+def percent(place: float) -> str:
+    """Return a place across a drawing: a share of its width.
 
-    >>> points((0, 0.5), (10, 2))
-    '0.0,0.5 10.0,2.0'
+    >>> percent(12.5), percent(100)
+    ('12.5%', '100%')
     """
-    return " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
+    return f"{place:.2f}".rstrip("0").rstrip(".") + "%"
 
 
-def svg(width: int, height: int, name: str, parts: Iterable[str], /, **attributes: float | str) -> str:
+def svg(height: int, name: str, parts: Iterable[str], /, *, width: int | None = None, **attributes: float | str) -> str:
     """Return a drawing of some parts. ``name``: its content in words, for screen readers.
 
-    >>> print(svg(20, 10, "A dot", [mark("circle", r=2)]))
-    <svg viewBox="0 0 20 10" role="img" aria-label="A dot"><title>A dot</title><circle r="2"/></svg>
+    ``width``: that of a drawing for a file; by default that of the element around it.
+
+    >>> print(svg(10, "A dot", [mark("circle", r=2)]))
+    <svg width="100%" height="10" role="img" aria-label="A dot"><title>A dot</title><circle r="2"/></svg>
+    >>> svg(10, "A dot", [], width=20)[:47]
+    '<svg width="20" height="10" viewBox="0 0 20 10"'
     """
     shown = escape(name, quote=True)
+    size = f'width="100%" height="{height}"' if width is None else _file_size(width, height)
     return (
-        f'<svg viewBox="0 0 {width} {height}"{_attributes(attributes)} role="img" '
+        f'<svg {size}{_attributes(attributes)} role="img" '
         f'aria-label="{shown}"><title>{shown}</title>{"".join(parts)}</svg>'
     )
+
+
+def _file_size(width: int, height: int) -> str:
+    return f'width="{width}" height="{height}" viewBox="0 0 {width} {height}"'
 
 
 def _attributes(values: dict[str, float | str]) -> str:

@@ -18,7 +18,7 @@ def test_markdown_of_a_result_has_its_figures_as_a_table() -> None:
 def test_markdown_of_a_comparison_has_a_row_for_each_program_and_the_sentence() -> None:
     found = compare({"a": make_result([1, 0, 1, 1, 0]), "b": make_result([1, 1, 1, 1, 0])})
     text = found.to_markdown()
-    assert "| program | exact | interval | scored | failed | \\$/example | p50 s |" in text
+    assert "| program | exact | interval | scored | failed | \\$ per 1,000 | p50 |" in text
     assert f"| difference | {found.sentences[0]} |" in text
     assert "| a wrong | 1 | 1 |" in text
 

@@ -82,7 +82,7 @@ def test_terminal_line_is_rewritten_at_most_ten_times_a_second() -> None:
     assert text.count("\r") <= 5 / 0.1 + 2
     assert text.endswith("\n")
     assert "\x1b" not in text
-    assert text.split("\r")[-1].startswith("100% ████████████████████ 500/500  exact 1.00±0.00  $ unknown")
+    assert text.split("\r")[-1].startswith("100% ████████████████████ 500/500  exact 1.00±0.00  cost unknown")
 
 
 @pytest.mark.parametrize("columns", [20, 40, 60, 80, 200])

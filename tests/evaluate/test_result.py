@@ -106,12 +106,12 @@ def test_unknown_cost_is_none_and_a_partial_sum_is_a_lower_bound() -> None:
     assert make_result([1, 1]).cost is None
     partial = make_result([scored_cell(1, cost=0.5), scored_cell(1)])
     assert (partial.cost, partial.is_cost_partial) == (0.5, True)
-    assert "≥ $ 0.5" in _text(partial)
+    assert "≥ $0.50" in _text(partial)
     assert "unknown" in _text(make_result([1, 1]))
     hits = make_result([scored_cell(1, requests=0, hits=1), *[scored_cell(1)] * 5])
     assert (hits.cost, hits.run.cost_text) == (None, "unknown")  # five requests are paid, at an unknown price
     judged = make_result([scored_cell(1, metric_requests=1, metric_cost=0.25), scored_cell(1, metric_requests=1)])
-    assert "metric: ≥ $ 0.25 · 2 requests" in _text(judged)
+    assert "metric: ≥ $0.25 · 2 requests" in _text(judged)
     assert make_result([scored_cell(1, requests=0, hits=1)]).cost == 0
 
 

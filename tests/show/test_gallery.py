@@ -23,7 +23,7 @@ AS_PYTHON_WRITES = {"Example", "Message", "Module", "ReActStep", "SignatureMeta"
 READS_ALL = {"OptimizationReport", "Preview"}
 """Classes that compare or count the words of a whole text."""
 ELEMENTS = set(
-    "b br code dd details div dl dt header li pre small span style summary table tbody td th thead tr ul".split()
+    "b br code dd del details div dl dt header ins li pre small span style summary table tbody td th thead tr ul".split()
 )
 INLINE = {"b", "code", "small", "span"}
 NOT_PRINTED = re.compile(

@@ -14,7 +14,7 @@ TEXTS = st.text(st.characters(min_codepoint=32, exclude_categories=["Cs", "Cn"])
 
 @given(TEXTS, TEXTS)
 def test_texts_and_attributes_hold_any_text(text: str, value: str) -> None:
-    root = ElementTree.fromstring(svg(20, 10, text, [mark("rect", text, css=value), label(1, 2, text)]))
+    root = ElementTree.fromstring(svg(10, text, [mark("rect", text, css=value), label(1, 2, text)]))
     title, rect, shown = root
     assert (root.get("aria-label"), title.text, rect[0].text, shown.text) == (text, text, text, text)
     assert rect.get("class") == value

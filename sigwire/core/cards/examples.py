@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, ClassVar, cast
 
-from sigwire.core.cards.values import count
 from sigwire.core.example import Example
 from sigwire.core.record import Record
 from sigwire.errors import InputError
 from sigwire.show.card import Card, HasCard
 from sigwire.show.cleaning import inline
 from sigwire.show.lines import CardTag
+from sigwire.show.numbers import count
 from sigwire.show.values import short_repr
 
 __all__ = ["Examples", "examples_card", "examples_line"]

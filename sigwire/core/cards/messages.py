@@ -7,15 +7,7 @@ from itertools import takewhile
 from typing import TypeAlias
 
 from sigwire.core.cards.tools import shown_call, tool_spec_card
-from sigwire.core.cards.values import (
-    call_facts,
-    count,
-    json_line,
-    media_line,
-    option_parts,
-    usage_parts,
-    value_line,
-)
+from sigwire.core.cards.values import call_facts, json_line, media_line, option_parts, usage_parts, value_line
 from sigwire.core.messages import Message
 from sigwire.core.parts import OpaquePart, TextPart, ThinkingPart
 from sigwire.core.request import Request
@@ -24,6 +16,7 @@ from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.show.card import Card
 from sigwire.show.cleaning import inline
 from sigwire.show.lines import CardLine, CardTag, ValueLine
+from sigwire.show.numbers import count
 from sigwire.show.values import call_line, short_repr
 
 __all__ = [

@@ -11,7 +11,7 @@ from typing import cast
 from sigwire.core.cards.messages import Rows, warning_rows
 from sigwire.core.cards.reports import report_card
 from sigwire.core.cards.runs import ShownRun, shown_run, turn_cards
-from sigwire.core.cards.values import call_facts, count, value_line
+from sigwire.core.cards.values import call_facts, value_line
 from sigwire.core.example import Completions, Prediction
 from sigwire.core.foreign_names import HIDDEN
 from sigwire.core.record import Meta, Record
@@ -20,7 +20,8 @@ from sigwire.core.response import LMWarning
 from sigwire.show.card import Card
 from sigwire.show.cleaning import inline, visible
 from sigwire.show.lines import CardTag, ValueLine
-from sigwire.show.values import MOST_IN_REPR, MOST_OF_VALUE, call_line, short_repr
+from sigwire.show.numbers import count
+from sigwire.show.values import MOST_IN_REPR, MOST_OF_VALUE, call_line, safe_repr, short_repr
 
 __all__ = [
     "completions_card", "completions_line", "prediction_card", "prediction_line", "record_card", "record_line",

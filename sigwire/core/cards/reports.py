@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from sigwire.core.cards.messages import warning_rows
-from sigwire.core.cards.values import count, report_facts
+from sigwire.core.cards.values import report_facts
 from sigwire.core.report import CallReport
 from sigwire.show.card import MOST_CHILDREN, MOST_DEPTH, Card
 from sigwire.show.cleaning import display_width, inline
 from sigwire.show.layout import cut_at
 from sigwire.show.lines import CardTag
+from sigwire.show.numbers import count
 from sigwire.show.values import call_line
 
 __all__ = ["report_card", "report_line", "report_tree"]

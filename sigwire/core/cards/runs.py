@@ -7,13 +7,14 @@ from dataclasses import dataclass, replace
 from typing import Protocol, cast, runtime_checkable
 
 from sigwire.core.cards.tools import shown_call
-from sigwire.core.cards.values import call_facts, count, report_facts, seconds_text, usage_parts
+from sigwire.core.cards.values import call_facts, report_facts, usage_parts
 from sigwire.core.report import CallReport
 from sigwire.core.response import Attempt, LMWarning, Usage
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.show.card import MOST_CHILDREN, Card
 from sigwire.show.cleaning import inline
 from sigwire.show.lines import CallLine, CardLine, CardTag, ValueLine
+from sigwire.show.numbers import count, seconds_text
 
 __all__ = [
     "AgentTurn",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from math import floor, log10
 from typing import TypeVar
 
 from sigwire.core.narrow import is_items, is_mapping
@@ -13,12 +12,12 @@ from sigwire.core.report import CallReport
 from sigwire.core.response import Attempt, Usage, cost_of_attempts, known_cost_of
 from sigwire.show.cleaning import MOST_IN_VALUE, cut
 from sigwire.show.lines import CardLine, PictureLine, ValueLine
+from sigwire.show.numbers import count, money_text, seconds_text
 from sigwire.show.pictures import size_text
 from sigwire.show.values import short_repr
 
 __all__ = [
-    "call_facts", "count", "json_line", "media_line", "money_text", "option_parts", "report_facts", "seconds_text",
-    "usage_parts", "value_line",
+    "call_facts", "json_line", "media_line", "option_parts", "report_facts", "usage_parts", "value_line",
 ]  # fmt: skip
 
 
@@ -108,28 +107,6 @@ class _BoundedJson:
 _MOST_DEPTH = 20
 
 
-def count(number: int, noun: str, plural: str = "") -> str:
-    """Return a number with its noun.
-
-    >>> count(1, "reply", "replies"), count(2, "reply", "replies"), count(0, "call")
-    ('1 reply', '2 replies', '0 calls')
-    """
-    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
-
-
-def money_text(cost: float | None) -> str:
-    """Return US dollars with two digits that matter.
-
-    >>> money_text(0.00021), money_text(1.5), money_text(0.0), money_text(None)
-    ('$0.00021', '$1.50', '$0', 'cost unknown')
-    """
-    if cost is None or cost != cost:
-        return "cost unknown"
-    if not 0 < cost < 0.01:
-        return f"${cost:,.2f}" if cost else "$0"
-    return f"${cost:.{1 - floor(log10(cost))}f}".rstrip("0")
-
-
 _COUNTS = {
     "input_tokens": "in", "output_tokens": "out", "cached_tokens": "cached", "cache_write_tokens": "cache written",
     "reasoning_tokens": "reasoning",
@@ -173,17 +150,6 @@ def report_facts(report: CallReport) -> list[str]:
         *([money_text(cost)] if cost is not None else []),
         seconds_text(report.seconds),
     ]
-
-
-def seconds_text(seconds: float) -> str:
-    """Return a duration for people.
-
-    >>> seconds_text(0.0591), seconds_text(2.34), seconds_text(75)
-    ('59 ms', '2.3 s', '1:15')
-    """
-    if seconds < 1:
-        return f"{1000 * seconds:.0f} ms"
-    return f"{seconds:.1f} s" if seconds < 60 else f"{seconds // 60:.0f}:{seconds % 60:02.0f}"
 
 
 _HIDDEN = ("api_key", "extra_body", "extra_headers", "headers")

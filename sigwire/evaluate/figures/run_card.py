@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import islice
 
-from sigwire.core.cards.values import count
 from sigwire.core.json import JsonValue
 from sigwire.evaluate.costs import add_costs, cost_text, metric_cost
 from sigwire.evaluate.figures.scored_run import ScoredRun, is_wrong
@@ -16,6 +15,7 @@ from sigwire.evaluate.segments import segment_rows
 from sigwire.evaluate.statistics import Interval
 from sigwire.show.card import Card
 from sigwire.show.cleaning import inline, number
+from sigwire.show.numbers import count, per_thousand, seconds_text
 
 __all__ = ["fields_text", "run_card"]
 
@@ -32,7 +32,7 @@ def _subtitle(run: ScoredRun) -> str:
         devset.get("name") if isinstance(devset, dict) else None,
         f"{count(run.n, 'example')} × {run.repeat}",
         lm.get("model") if isinstance(lm, dict) else None,
-        f"{run.seconds:.0f} s" if run.seconds >= 1 else None,
+        seconds_text(run.seconds) if run.seconds >= 1 else None,
     ]
     return " · ".join(str(part) for part in parts if part)
 
@@ -82,7 +82,7 @@ def _percent(run: ScoredRun) -> list[str]:
 
 def _latency(run: ScoredRun) -> list[str]:
     median, slow = run.latency(0.5), run.latency(0.95)
-    return [] if median is None or slow is None else [f"p50 {median:.2g} s · p95 {slow:.2g} s"]
+    return [] if median is None or slow is None else [f"p50 {seconds_text(median)} · p95 {seconds_text(slow)}"]
 
 
 def _first_wrong(run: ScoredRun) -> list[str]:
@@ -126,10 +126,12 @@ def _bounds_line(run: ScoredRun) -> list[str]:
 def _cost_line(run: ScoredRun) -> str:
     usage, hits = run.total_usage, sum(record.cell.hits for record in run.records)
     parts = [run.cost_text]
+    if run.cost and not run.is_cost_partial:
+        parts.append(f"{per_thousand(run.cost / len(run.records))} {'runs' if run.repeat > 1 else 'examples'}")
     if usage.total_tokens is not None:
         parts.append(f"{usage.input_tokens or 0:,} in, {usage.output_tokens or 0:,} out")
     requests = count(sum(record.cell.requests for record in run.records), "request")
-    return " · ".join([*parts, f"{requests}, {hits} cache hits" if hits else requests])
+    return " · ".join([*parts, f"{requests}, {count(hits, 'cache hit')}" if hits else requests])
 
 
 def _metric_cost(run: ScoredRun) -> list[str]:
@@ -142,7 +144,7 @@ def _card_children(run: ScoredRun) -> list[Card]:
     children: list[Card] = []
     if failed := [record for record in run.records if record.cell.failure is not None]:
         table = [["#", "id", "kind", "error", "message"], *(_failure_row(record) for record in failed[:20])]
-        children.append(Card(f"{len(failed)} failures", table=table))
+        children.append(Card(count(len(failed), "failure"), table=table))
     if wrong := [record for record in run.records if is_wrong(record)]:
         head = ["#", "id", "score", "inputs", "labels", "outputs", "feedback"]
         children.append(Card(f"{len(wrong)} wrong", table=[head, *(_wrong_row(record) for record in wrong[:20])]))

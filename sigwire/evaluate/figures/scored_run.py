@@ -242,7 +242,7 @@ class ScoredRun:
 
     @property
     def cost_text(self) -> str:
-        """The cost for people: ``$ 0.75``, ``≥ $ 0.75`` if a part is unknown, or ``unknown``."""
+        """The cost for people: ``$0.75``, ``≥ $0.75`` if a part is unknown, or ``unknown``."""
         return cost_text(self.cost, self.is_cost_partial)
 
     @property

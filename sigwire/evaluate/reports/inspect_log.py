@@ -17,6 +17,7 @@ from typing import Any
 
 from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.record import FieldValue
+from sigwire.evaluate.calls import RecordedCall, whole_calls
 from sigwire.evaluate.figures.exports import write_text
 from sigwire.evaluate.figures.scored_run import ScoredRun
 from sigwire.evaluate.records import ExampleRecord
@@ -148,20 +149,27 @@ def _reduction(run: ScoredRun) -> JsonObject:
 
 
 def _sample(run: ScoredRun, record: ExampleRecord, prediction: FieldValue) -> JsonObject:
-    cell = record.cell
+    cell, calls = record.cell, whole_calls(record.cell.calls)
     answers, history = _answers(cell.outputs or {})
+    source = "sent" if calls else "turns" if history is not None or cell.steps else "none"
     sample: JsonObject = {
         "id": record.id,
         "epoch": record.repeat,
         "input": _lines(record.inputs),
         "target": _lines(record.labels),
-        "messages": list(_messages(record, answers, history)),
-        "output": _output(run, record, prediction, answers),
+        "messages": list(_sent(calls[-1]) if calls else _turns(record, history)),
+        "output": _output(run, record, prediction, answers, calls[-1] if calls else None),
         "scores": _scores(run, record, answers),
-        "metadata": {"index": record.index, "requests": cell.requests, "cache_hits": cell.hits},
+        "metadata": {
+            "index": record.index,
+            "requests": cell.requests,
+            "cache_hits": cell.hits,
+            "messages": _SOURCES[source],
+        },
         "model_usage": {model: _usage(usage) for model, usage in cell.usage.items()},
         "total_time": cell.seconds,
         "working_time": cell.seconds,
+        **({"events": list(map(_event, calls))} if calls else {}),
     }
     if cell.failure is not None:
         sample["error"] = _error(record)
@@ -193,12 +201,16 @@ def _text(value: JsonValue) -> str:
     return value if isinstance(value, str) else dumps(value)
 
 
-def _messages(record: ExampleRecord, answers: JsonObject, history: Any) -> Iterator[JsonObject]:
-    """Yield the conversation of an agent, or one turn of inputs and outputs."""
+_SOURCES = {
+    "sent": "those of the last call of a model, as sent and received; events has all calls",
+    "turns": "the turns of the agent; Evaluate(requests=True) keeps the messages as they are sent",
+    "none": "not recorded; Evaluate(requests=True) keeps them",
+}
+
+
+def _turns(record: ExampleRecord, history: Any) -> Iterator[JsonObject]:
+    """Yield the turns of an agent. Of other programs, and of what was sent, a record without calls knows nothing."""
     if history is None:
-        yield {"role": "user", "content": _lines(record.inputs), "source": "input"}
-        if record.cell.outputs is not None:
-            yield {"role": "assistant", "content": _lines(answers), "source": "generate"}
         for step in record.cell.steps:
             calls, results = ([part.to_json() for part in parts] for parts in (step.calls, step.results))
             yield from _message({"role": "assistant", "parts": [{"type": "text", "text": step.thought}, *calls]})
@@ -210,6 +222,42 @@ def _messages(record: ExampleRecord, answers: JsonObject, history: Any) -> Itera
             yield from _message(turn)
         else:
             yield {"role": "user", "content": _lines(turn), "source": "input"}
+
+
+def _sent(call: RecordedCall) -> Iterator[JsonObject]:
+    """Yield the messages of a call, the answer last."""
+    for message in (*call.messages, *call.choices[:1]):
+        yield from _message(message)
+
+
+def _event(call: RecordedCall) -> JsonValue:
+    """Return a call of a model as an event."""
+    tools = [tool.get("function", tool) for tool in call.tools]
+    return {
+        "event": "model",
+        "model": call.model,
+        **({"role": call.path} if call.path else {}),
+        "input": [made for message in call.messages for made in _message(message)],
+        "tools": [
+            {"name": str(tool.get("name", "tool")), "description": str(tool.get("description", ""))}
+            for tool in tools
+            if isinstance(tool, dict)
+        ],
+        "tool_choice": "auto",
+        "config": {},
+        "output": _call_output(call),
+        **({"error": call.error} if call.error else {}),
+        **({"cache": "read"} if call.is_hit else {}),
+    }
+
+
+def _call_output(call: RecordedCall) -> JsonObject:
+    choices: list[JsonValue] = [
+        {"message": {**made, "source": "generate"}, "stop_reason": _reason(choice.get("finish_reason"))}
+        for choice in call.choices
+        for made in _message(choice)
+    ]
+    return {"model": call.model, "choices": choices, **({"error": call.error} if call.error else {})}
 
 
 def _message(message: Mapping[str, Any]) -> Iterator[JsonObject]:
@@ -238,11 +286,20 @@ def _tool_message(part: Mapping[str, Any]) -> JsonObject:
 
 
 def _part_text(part: Mapping[str, Any]) -> str:
-    return str(part["text"]) if "text" in part else f"[{part.get('type', 'part')}]"
+    if "text" in part:
+        return str(part["text"])
+    content: Any = part.get("content")
+    size = f", {content['bytes']:,} bytes, sha256 {content['sha256']}" if isinstance(content, dict) else ""
+    return f"[{part.get('type', 'part')}{size}]"
 
 
-def _output(run: ScoredRun, record: ExampleRecord, prediction: FieldValue, answers: JsonObject) -> JsonObject:
+def _output(
+    run: ScoredRun, record: ExampleRecord, prediction: FieldValue, answers: JsonObject, last: RecordedCall | None
+) -> JsonObject:
     model, failure = _model(run), record.cell.failure
+    if last is not None and last.choices:
+        made = _call_output(last)
+        return {**made, "time": record.cell.seconds, **({"error": failure.message} if failure else {})}
     if record.cell.outputs is None:
         reason = _FAILED_STOP_REASONS.get(failure.type if failure else "", "unknown")
         message: JsonObject = {"role": "assistant", "content": "", "source": "generate"}
@@ -259,7 +316,11 @@ def _output(run: ScoredRun, record: ExampleRecord, prediction: FieldValue, answe
 def _stop_reason(prediction: FieldValue) -> str:
     """Return Inspect's word for the end of the answer; a prediction that was read from a file does not have it."""
     choice = getattr(meta_of(prediction), "choice", None) if hasattr(prediction, "_meta") else None
-    return "unknown" if choice is None else _STOP_REASONS.get(choice.finish_reason, "unknown")
+    return "unknown" if choice is None else _reason(choice.finish_reason)
+
+
+def _reason(finish_reason: JsonValue) -> str:
+    return _STOP_REASONS.get(str(finish_reason), "unknown")
 
 
 def _scores(run: ScoredRun, record: ExampleRecord, answers: JsonObject) -> JsonValue:

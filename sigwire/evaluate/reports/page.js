@@ -15,6 +15,25 @@ const short = (value, most = 200) => {
 };
 const fixed = (value, digits) => typeof value === "number" ? value.toFixed(digits) : "";
 const number = (value) => typeof value === "number" ? value.toLocaleString("en") : "";
+// Return a number with its noun, US dollars and a duration, as sigwire/show/numbers.py writes them.
+const count = (value, noun) => `${number(value)} ${noun}${value === 1 ? "" : "s"}`;
+function money(cost, digits = 2) {
+  if (typeof cost !== "number") return "cost unknown";
+  if (!cost) return "$0";
+  const size = Math.abs(cost), places = digits > 2 || size < 0.01 ? Math.max(2, digits - 1 - Math.floor(Math.log10(size))) : 2;
+  const [whole, rest] = cost.toFixed(Math.min(places, 100)).split(".");
+  return `$${whole.replace(/\B(?=(\d{3})+$)/g, ",")}.${rest.replace(/^(\d\d\d*?)0+$/, "$1")}`;
+}
+function duration(seconds) {
+  for (const [factor, unit] of [[1e6, "µs"], [1e3, "ms"]]) {
+    const value = factor * seconds;
+    if (value > 0 && value < 999.5) return `${value.toFixed(value < 9.95 ? 1 : 0).replace(/\.0$/, "")} ${unit}`;
+  }
+  if (seconds < 59.5) return seconds ? `${seconds.toFixed(seconds < 9.95 ? 1 : 0)} s` : "0 ms";
+  const whole = Math.round(seconds), two = (value) => String(value).padStart(2, "0");
+  const hours = Math.floor(whole / 3600), minutes = Math.floor(whole % 3600 / 60);
+  return hours ? `${hours}:${two(minutes)}:${two(whole % 60)}` : `${minutes}:${two(whole % 60)}`;
+}
 
 // Return an element. `name` is a tag with class names: "td.n". Children are elements, or values that become text.
 function element(name, ...children) {
@@ -45,16 +64,24 @@ function whole(value) {
 function folded(title, ...children) {
   return element("details", element("summary", title), ...children);
 }
+// Return a folded part whose content is made when it is opened first.
+function foldedLater(title, make) {
+  const made = folded(title);
+  made.addEventListener("toggle", () => made.append(...[make()].flat(Infinity)), { once: true });
+  return made;
+}
 function section(title, ...children) {
   return children.flat().length ? [element("h3", title), ...children.flat()] : [];
 }
 
-// --- the table. A view has rows ({id, ...}), columns, filters, `detail(row)` and the first sort.
+// --- the table. A view has rows ({id, ...}), columns, filters, `detail(row)`, `searched(row)` (values) and the first sort;
+// `whose`: the program that the filters are about, if there are several. A column without a value is not shown.
 const state = { show: "all", q: "", sort: "", page: 1, open: new Set() };
 let view, tools, body, pages;
 
 function start(made) {
-  view = made;
+  const isFilled = ({ value }) => made.rows.some((row) => !isUnknown(value(row)));
+  view = { ...made, columns: made.columns.filter(isFilled) };
   const box = document.getElementById("rows");
   readState();
   tools = makeTools();
@@ -63,10 +90,17 @@ function start(made) {
   pages = element("div.pages");
   box.append(tools.box, element("div.wide", element("table.main", element("thead", head), body)), pages);
   box.hidden = false;
-  addEventListener("hashchange", () => { readState(); draw(); });
-  addEventListener("keydown", onKey);
+  if (!isListening) {
+    addEventListener("hashchange", () => { readState(); draw(); showOpened(); });
+    addEventListener("keydown", onKey);
+    isListening = true;
+  }
   draw();
-  if (state.open.size) body.querySelector("[aria-expanded=true]")?.scrollIntoView({ block: "center" });
+  showOpened();
+}
+let isListening = false;
+function showOpened() {
+  body.querySelector("[aria-expanded=true]")?.scrollIntoView({ block: "start" });
 }
 
 function readState() {
@@ -74,8 +108,13 @@ function readState() {
   state.show = view.filters.some(({ key }) => key === found.get("show")) ? found.get("show") : "all";
   state.q = found.get("q") || "";
   state.sort = found.get("sort") || "";
-  state.page = Math.max(1, parseInt(found.get("page"), 10) || 1);
   state.open = new Set(found.getAll("open"));
+  state.page = Math.max(1, parseInt(found.get("page"), 10) || pageOfOpened());
+}
+// Return the page of the first open row: a link to a row names no page.
+function pageOfOpened() {
+  const place = state.open.size ? foundRows().findIndex(({ id }) => state.open.has(id)) : 0;
+  return Math.floor(Math.max(place, 0) / PAGE_ROWS) + 1;
 }
 function writeState() {
   const made = new URLSearchParams();
@@ -99,14 +138,16 @@ function makeTools() {
     clearTimeout(waiting);
     waiting = setTimeout(() => change({ q: search.value }), 120);
   });
+  const whose = view.whose ? element("span.whose", `${short(view.whose, 40)}:`) : "";
   const filters = view.filters.map(({ key, label }) => {
     const made = element("button", label);
+    if (view.whose && key !== "all") made.setAttribute("aria-label", visible(`${view.whose}: ${label}`));
     made.addEventListener("click", () => change({ show: key }));
     return [key, made];
   });
   const count = element("span.count");
   count.setAttribute("role", "status");
-  const box = element("div.tools", search, filters.map(([, made]) => made), view.tools?.() ?? [], count);
+  const box = element("div.tools", search, filters.slice(0, 1).map(([, made]) => made), whose, filters.slice(1).map(([, made]) => made), view.tools?.() ?? [], count);
   return { box, search, filters, count };
 }
 function headCell({ key, label, kind }) {
@@ -119,27 +160,35 @@ function headCell({ key, label, kind }) {
   return withAttributes(element(kind === "n" ? "th.n" : "th", press), { scope: "col", "data-key": key });
 }
 
-function found() {
+function foundRows() {
   const test = view.filters.find(({ key }) => key === state.show).test;
-  const words = state.q.toLowerCase().split(/\s+/).filter(Boolean);
-  const kept = view.rows.filter((row) => test(row) && words.every((word) => searched(row).includes(word)));
+  const wanted = state.q.toLowerCase().split(/\s+/).filter(Boolean);
+  const kept = view.rows.filter((row) => test(row) && wanted.every((word) => searched(row).includes(word)));
   const sort = state.sort || view.sort;
   const column = view.columns.find(({ key }) => key === sort.replace(/^-/, ""));
   if (!column) return kept;
   const sign = sort.startsWith("-") ? -1 : 1;
   return kept.map((row) => [column.value(row), row]).sort(([a], [b]) => order(a, b, sign)).map(([, row]) => row);
 }
+// Return the texts and numbers of a row that a person sees in it, without names of fields.
 function searched(row) {
-  return row.text ??= JSON.stringify(row.data).toLowerCase();
+  return row.text ??= leaves(view.searched(row)).join("\n").toLowerCase();
+}
+function leaves(value) {
+  if (isUnknown(value) || typeof value === "boolean") return [];
+  return typeof value === "object" ? Object.values(value).flatMap(leaves) : [String(value)];
+}
+function isUnknown(value) {
+  return value === null || value === undefined || value === "";
 }
 function order(a, b, sign) {
-  const unknown = [a, b].map((each) => each === null || each === undefined || each === "");
+  const unknown = [a, b].map(isUnknown);
   if (unknown[0] || unknown[1]) return unknown[0] - unknown[1]; // last in both directions
   return sign * (typeof a === "number" && typeof b === "number" ? a - b : plain(a).localeCompare(plain(b), "en", { numeric: true }));
 }
 
 function draw() {
-  const rows = found(), last = Math.max(1, Math.ceil(rows.length / PAGE_ROWS));
+  const rows = foundRows(), last = Math.max(1, Math.ceil(rows.length / PAGE_ROWS));
   const page = Math.min(state.page, last), shown = rows.slice((page - 1) * PAGE_ROWS, page * PAGE_ROWS);
   if (document.activeElement !== tools.search) tools.search.value = state.q;
   for (const [key, press] of tools.filters) press.setAttribute("aria-pressed", key === state.show);
@@ -163,12 +212,14 @@ function drawRow(row) {
   });
   return isOpen ? [line, drawDetail(row)] : [line];
 }
-function drawCell(row, { kind, value, cell }) {
+function drawCell(row, { label, kind, value, cell }) {
   const content = (cell ?? ((each) => short(value(each))))(row);
-  return element("td" + (kind ? "." + kind : ""), kind === "v" ? element("span", content) : content);
+  const made = element("td" + (kind ? "." + kind : ""), kind === "v" || kind === "id" ? element("span", content) : content);
+  return withAttributes(made, { "data-label": label });
 }
 function drawDetail(row) {
-  return element("tr.detail", withAttributes(element("td", view.detail(row)), { colspan: view.columns.length }));
+  const cell = element("td", element("div.inside", view.detail(row)));
+  return element("tr.detail", withAttributes(cell, { colspan: view.columns.length }));
 }
 function toggle(row, line) {
   const isOpen = !state.open.delete(row.id);

@@ -33,9 +33,20 @@ const brief = (fields) => {
   const pairs = Object.entries(fields || {});
   return pairs.length === 1 ? short(pairs[0][1]) : short(pairs.map(([name, value]) => `${name}: ${short(value, 80)}`).join(" · "));
 };
-const counts = (record, name) => Object.values(record.usage || {}).reduce((sum, usage) => sum + (usage[name] || 0), 0);
+const tokens = (record, name) => Object.values(record.usage || {}).reduce((sum, usage) => sum + (usage[name] || 0), 0);
 const tag = (name) => element("span.tag." + name, OUTCOMES[name]);
 const isEqual = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+
+// Labels that an output of some record has too are expected outputs; without such labels, all but the id of the example.
+// Other labels are further fields of the example.
+const records = data.runs.flatMap((run) => run.records);
+const outputNames = new Set(records.flatMap((record) => Object.keys(answers(record))));
+const labelNames = new Set(records.flatMap((record) => Object.keys(record.labels || {})));
+const compared = new Set([...labelNames].filter((name) => outputNames.has(name)));
+const expectedNames = compared.size ? compared : new Set([...labelNames].filter((name) => name !== "id"));
+const picked = (fields, test) => Object.fromEntries(Object.entries(fields || {}).filter(([name]) => test(name)));
+const expected = (record) => picked(record.labels, (name) => expectedNames.has(name));
+const further = (record) => picked(record.labels, (name) => !expectedNames.has(name));
 
 function rowId(record) {
   return record.id + (record.repeat > 1 ? "." + record.repeat : "");
@@ -69,11 +80,25 @@ function recordView() {
   ];
   const base = [
     { key: "index", label: "#", kind: "n", value: (row) => row.a.index },
-    { key: "id", label: "id", kind: "id", value: (row) => row.id, cell: (row) => short(row.id, 16) },
+    { key: "id", label: "id", kind: "id", value: (row) => row.id, cell: (row) => short(row.id, 60) },
   ];
   const columns = isRun ? [...base, ...runColumns(rows)] : [...base, ...pairColumns()];
-  return { rows, columns, filters, sort: isRun ? "outcome" : "change", detail: isRun ? runDetail : pairDetail };
+  return { rows, columns, filters, whose: isRun ? "" : data.runs[pair].name, searched: seen, sort: isRun ? "outcome" : "change", detail: isRun ? runDetail : pairDetail };
 }
+// Return what a person reads of a row; durations, tokens and costs are no words to search for.
+function seen({ id, a, all, others }) {
+  const of = (record) => [
+    record.inputs, record.labels, answers(record), record.feedback, record.feedbacks,
+    record.failure && [record.failure.type, record.failure.kind, record.failure.path, record.failure.message],
+    (runOf(record)?.steps ?? record.steps ?? []).map(({ thought, calls, results, error }) => [
+      thought, error, (calls || []).map((call) => [call.name, call.arguments]), (results || []).map(({ content }) => content),
+    ]),
+    runOf(record)?.termination_reason,
+    (record.calls || []).map(({ messages, choices, error }) => [error, [...(messages || []), ...(choices || [])].map(({ parts }) => (parts || []).map(partValues))]),
+  ];
+  return [id, (all ? [...all, ...(others || [])] : [a]).map(of)];
+}
+const partValues = ({ text, name, arguments: given, content }) => [text, name, given, content?.sha256 ? "" : content];
 function rowOutcome({ a, b, y, others }) {
   if (isRun || others.length === 1) return outcome(b || a);
   return typeof y !== "number" ? "unscored" : y >= 1 ? "right" : "wrong";
@@ -89,11 +114,11 @@ function runColumns(rows) {
     ...(metric === data.first_metric ? [] : [score("score.first", data.first_metric, ({ a }) => a.score)]),
     ...names.slice(0, 4).map((name) => score("score." + name, name, ({ a }) => a.subscores?.[name])),
     { key: "inputs", label: "inputs", kind: "v", value: ({ a }) => brief(a.inputs) },
-    ...(has((a) => Object.keys(a.labels || {}).length) ? [{ key: "labels", label: "expected", kind: "v", value: ({ a }) => brief(a.labels) }] : []),
+    ...(expectedNames.size ? [{ key: "labels", label: "expected", kind: "v", value: ({ a }) => brief(expected(a)) }] : []),
     { key: "outputs", label: "outputs", kind: "v", value: ({ a }) => a.failure ? `${a.failure.type}: ${a.failure.message}` : brief(answers(a)) },
-    { key: "seconds", label: "seconds", kind: "n", value: ({ a }) => a.seconds ?? 0, cell: ({ a }) => fixed(a.seconds ?? 0, 2) },
-    ...(has((a) => counts(a, "input_tokens")) ? [{ key: "tokens", label: "tokens", kind: "n", value: ({ a }) => counts(a, "input_tokens") + counts(a, "output_tokens"), cell: ({ a }) => number(counts(a, "input_tokens") + counts(a, "output_tokens")) }] : []),
-    ...(has((a) => a.cost || a.known_cost) ? [{ key: "cost", label: "$", kind: "n", value: ({ a }) => a.cost, cell: ({ a }) => typeof a.cost === "number" ? a.cost.toPrecision(2) : a.known_cost ? `≥ ${a.known_cost.toPrecision(2)}` : "unknown" }] : []),
+    { key: "seconds", label: "time", kind: "n", value: ({ a }) => a.seconds ?? 0, cell: ({ a }) => duration(a.seconds ?? 0) },
+    ...(has((a) => tokens(a, "input_tokens")) ? [{ key: "tokens", label: "tokens", kind: "n", value: ({ a }) => tokens(a, "input_tokens") + tokens(a, "output_tokens"), cell: ({ a }) => number(tokens(a, "input_tokens") + tokens(a, "output_tokens")) }] : []),
+    ...(has((a) => a.cost || a.known_cost) ? [{ key: "cost", label: "$ per 1,000", kind: "n", value: ({ a }) => a.cost, cell: ({ a }) => typeof a.cost === "number" ? money(1000 * a.cost) : a.known_cost ? `≥ ${money(1000 * a.known_cost)}` : "unknown" }] : []),
   ];
 }
 function pairColumns() {
@@ -105,7 +130,7 @@ function pairColumns() {
     { key: "change", label: "change", value: ({ change }) => change, cell: (row) => element("span.tag." + word(row), mark(row)) },
     { key: "score", label: metric, kind: "n", value: ({ y }) => y, cell: shown },
     { key: "inputs", label: "inputs", kind: "v", value: ({ a }) => brief(a.inputs) },
-    { key: "labels", label: "expected", kind: "v", value: ({ a }) => brief(a.labels) },
+    { key: "labels", label: "expected", kind: "v", value: ({ a }) => brief(expected(a)) },
     { key: "a", label: short(names[0], 30), kind: "v", value: ({ a }) => a.failure ? a.failure.type : brief(answers(a)) },
     { key: "b", label: short(names[1], 30), kind: "v", value: ({ b }) => b.failure ? b.failure.type : brief(answers(b)) },
   ];
@@ -115,7 +140,8 @@ function pairColumns() {
 function runDetail({ a }) {
   return [
     ...section("inputs", fieldTable(a.inputs)),
-    ...section("expected and given", answerTable(a.labels, [["outputs", a]])),
+    ...section("expected and given", answerTable(expected(a), [["outputs", a]])),
+    ...section("further fields of the example", fieldTable(further(a))),
     ...process(a),
   ];
 }
@@ -123,11 +149,12 @@ function pairDetail({ a, all, others }) {
   const names = [data.runs[0].name, data.runs[pair].name];
   return [
     ...section("inputs", fieldTable(a.inputs)),
+    ...section("further fields of the example", fieldTable(further(a))),
     ...all.flatMap((record, at) => {
       const given = [[names[0], record], [names[1], others[at]]].filter(([, each]) => each);
       const title = all.length > 1 ? `repeat ${record.repeat}: expected and given` : "expected and given";
       return [
-        ...section(title, answerTable(a.labels, given)),
+        ...section(title, answerTable(expected(a), given)),
         element("div.side", given.map(([name, each]) => element("div", element("h3", name), process(each)))),
       ];
     }),
@@ -144,12 +171,15 @@ function answerTable(labels, given) {
   const head = element("tr", ["", "expected", ...given.map(([label]) => label)].map((label) => element("th", label)));
   const cell = (name, record) => {
     const found = answers(record);
-    if (!(name in found)) return element("td", element("small", record.failure ? "failed" : "none"));
+    if (!(name in found)) return element("td", record.failure ? element("small", "failed") : compared.has(name) ? element("small", "none") : "");
     if (!(name in (labels || {}))) return element("td", whole(found[name]));
     const same = isEqual(found[name], labels[name]);
     return element(same ? "td.equal" : "td.differs", same ? "" : element("span.bad-mark", "≠ "), whole(found[name]));
   };
-  const rows = names.map((name) => element("tr", element("td.name", name), element("td", name in (labels || {}) ? whole(labels[name]) : ""), given.map(([, record]) => cell(name, record))));
+  const named = (label, made) => withAttributes(made, { "data-label": label });
+  const rows = names.map((name) => element("tr", element("td.name", name),
+    named("expected", element("td", name in (labels || {}) ? whole(labels[name]) : "")),
+    given.map(([label, record]) => named(label, cell(name, record)))));
   return element("table", element("thead", head), element("tbody", rows));
 }
 // Return how a record came about: error, feedback, turns, calls of predictors, cost.
@@ -159,11 +189,12 @@ function process(record) {
     ...(record.failure ? section("error", errorBox(record.failure)) : []),
     ...(record.feedback ? section("feedback", element("div.thought", whole(record.feedback))) : []),
     ...section("turns", steps.length ? element("ol.turns", steps.map(turn)) : []),
+    ...section("messages sent and received", messages(record)),
     ...section("calls of predictors", (record.trace || []).map(traced)),
     ...(record.repairs || []).length ? section("repairs", fieldTable(Object.fromEntries(record.repairs.map((each, at) => [each.field || `answer ${at + 1}`, each.what])))) : [],
     ...(record.attempts || []).length ? section("attempts", attemptTable(record.attempts)) : [],
     element("p.line", ledger(record, run).join(" · ")),
-    ...(run?.history ? [folded("conversation", element("pre", whole(run.history)))] : []),
+    ...(run?.history && !(record.calls || []).length ? [folded("conversation", element("pre", whole(run.history)))] : []),
   ];
 }
 function errorBox(failure) {
@@ -173,7 +204,7 @@ function errorBox(failure) {
 }
 function turn(step, at) {
   const usage = step.usage || {};
-  const facts = [`turn ${at + 1}`, `${fixed(step.seconds || 0, 2)} s`, usage.input_tokens ? `${number(usage.input_tokens)} in, ${number(usage.output_tokens || 0)} out` : ""];
+  const facts = [`turn ${at + 1}`, duration(step.seconds || 0), usage.input_tokens ? `${number(usage.input_tokens)} in, ${number(usage.output_tokens || 0)} out` : ""];
   const results = new Map((step.results || []).map((result) => [result.id, result]));
   return element("li", element("small", facts.filter(Boolean).join(" · ")),
     step.thought ? element("div.thought", whole(step.thought)) : "",
@@ -187,22 +218,55 @@ function callBox(call, result) {
   return element(isBad ? "div.call.bad" : "div.call", element("code", element("b", call.name), `(${args})`),
     result ? element("div.result", isBad ? "✗ " : "→ ", whole(result.content ?? "")) : "");
 }
+// Return the calls of models of a record, each folded: its messages, the answer last.
+function messages(record) {
+  const calls = record.calls || [];
+  if (!calls.length) return record.requests ? [element("p.line", "They are not recorded. Evaluate(requests=True) keeps those of every row, and by default those of failed rows are kept.")] : [];
+  return calls.map((call, at) => {
+    const { messages: all, tools } = wholeCall(calls, at);
+    const ends = (call.choices || []).map(({ finish_reason: reason }) => reason).join(", ");
+    const facts = [`call ${at + 1}`, call.path, call.model, count(all.length, "message"), call.is_hit ? "cache hit" : "", call.error ? "failed" : ends, call.is_cut ? "texts are cut" : ""];
+    return foldedLater(facts.filter(Boolean).join(" · "), () => [
+      ...(tools.length ? [folded(count(tools.length, "tool"), element("pre", whole(tools)))] : []),
+      ...all.map((message) => messageBox(message)),
+      ...(call.choices || []).map((choice) => messageBox(choice, "answer")),
+      call.error ? element("div.error", whole(call.error)) : "",
+    ]);
+  });
+}
+// Return a call with the messages and tools that it shares with an earlier one.
+function wholeCall(calls, at) {
+  const { messages: own = [], tools = [], like = null, shared = 0 } = calls[at];
+  if (like === null || like >= at) return { messages: own, tools };
+  const earlier = wholeCall(calls, like);
+  return { messages: [...earlier.messages.slice(0, shared), ...own], tools: earlier.tools };
+}
+function messageBox({ role, parts = [], finish_reason: reason, refusal }, kind = "") {
+  return element("div.message", element("small", [kind, role, reason].filter(Boolean).join(" · ")), parts.map(partBox), refusal ? element("div.error", whole(refusal)) : "");
+}
+function partBox(part) {
+  if (part.type === "tool_call") return callBox(part);
+  if (part.type === "tool_result") return element(part.is_error ? "div.call.bad" : "div.call", element("code", element("b", part.name)), element("div.result", part.is_error ? "✗ " : "→ ", whole(part.content ?? "")), (part.media || []).map(partBox));
+  if (part.type === "text") return element("div.thought", whole(part.text));
+  if (part.type === "thinking") return folded("thinking", element("div.thought", whole(part.text || "")));
+  return element("code", [part.type, part.media_type, part.content && `${number(part.content.bytes)} bytes`, part.content && `sha256 ${part.content.sha256}`, part.url].filter(Boolean).join(" · "));
+}
 function traced({ path, demo }) {
   const fields = Object.fromEntries(Object.entries(demo.fields || demo).filter(([name]) => name !== "augmented"));
   return folded(path || "predictor", fieldTable(fields));
 }
 function attemptTable(attempts) {
   const names = ["purpose", "model", "error", "status", "seconds", "waited", "why"].filter((name) => attempts.some((each) => each[name] !== undefined && each[name] !== null));
-  const rows = attempts.map((each) => element("tr", names.map((name) => element("td", typeof each[name] === "number" && name !== "status" ? fixed(each[name], 2) : short(each[name])))));
+  const rows = attempts.map((each) => element("tr", names.map((name) => element("td", ["seconds", "waited"].includes(name) && typeof each[name] === "number" ? duration(each[name]) : short(each[name])))));
   return element("table", element("thead", element("tr", names.map((name) => element("th", name)))), element("tbody", rows));
 }
 function ledger(record, run) {
   const models = Object.entries(record.usage || {}).map(([model, usage]) => `${model}: ${number(usage.input_tokens || 0)} in, ${number(usage.output_tokens || 0)} out`
     + (usage.cached_tokens ? `, ${number(usage.cached_tokens)} cached` : "") + (usage.reasoning_tokens ? `, ${number(usage.reasoning_tokens)} for reasoning` : ""));
   return [
-    `${fixed(record.seconds || 0, 2)} s`, ...models, `${record.requests || 0} requests`, record.hits ? `${record.hits} cache hits` : "",
-    typeof record.cost === "number" ? `$ ${record.cost.toPrecision(3)}`
-      : record.known_cost ? `≥ $ ${record.known_cost.toPrecision(3)}` : record.requests ? "cost unknown" : "",
+    duration(record.seconds || 0), ...models, count(record.requests || 0, "request"), record.hits ? count(record.hits, "cache hit") : "",
+    typeof record.cost === "number" ? money(record.cost)
+      : record.known_cost ? `≥ ${money(record.known_cost)}` : record.requests ? "cost unknown" : "",
     run?.termination_reason ? `ended by ${run.termination_reason}` : "", record.repeat > 1 || data.repeat > 1 ? `repeat ${record.repeat}` : "", record.started || "",
   ].filter(Boolean);
 }

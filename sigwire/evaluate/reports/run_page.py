@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from sigwire.core.cards.values import count
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.evaluate.figures.run_card import run_card
 from sigwire.evaluate.figures.scored_run import ScoredRun, cost_of
@@ -13,6 +12,7 @@ from sigwire.evaluate.reports import charts, summary
 from sigwire.evaluate.reports.page import ReportPage, package_text
 from sigwire.show.card import Card
 from sigwire.show.cleaning import number
+from sigwire.show.numbers import count, seconds_text
 
 __all__ = ["facts", "note", "outcome", "run_data", "run_page", "script", "settings_data"]
 
@@ -43,7 +43,7 @@ def facts(run: ScoredRun) -> list[str]:
         count(run.n, "example") + (f" × {run.repeat}" if run.repeat > 1 else ""),
         _member(header.get("devset"), "name"),
         str(header.get("started", ""))[:16].replace("T", " "),
-        f"{run.seconds:.0f} s" if run.seconds >= 1 else None,
+        seconds_text(run.seconds) if run.seconds >= 1 else None,
         ", then ".join(commits),
         f"sigwire {header['sigwire']}" if header.get("sigwire") else None,
     ]
@@ -57,7 +57,7 @@ def _member(value: JsonValue, name: str) -> JsonValue:
 def note(run: ScoredRun) -> str:
     """Return where the records are, for a page whose script does not run."""
     where = f"They are in {run.path}." if run.path else "result.to_jsonl(path) writes them."
-    return f"The table of the {len(run.records):,} records needs JavaScript. {where}"
+    return f"The table of the {count(len(run.records), 'record')} needs JavaScript. {where}"
 
 
 def script() -> str:
@@ -110,7 +110,7 @@ def _plots(run: ScoredRun) -> Iterator[tuple[str, str]]:
     sent = [record for record in run.records if record.cell.requests]
     yield "seconds of an example", charts.histogram(_grouped(sent or run.records, _seconds), "s")
     if any(map(cost_of, run.records)):
-        yield "US dollars of an example", charts.histogram(_grouped(run.records, cost_of), "$")
+        yield "US dollars for 1,000 such examples", charts.histogram(_grouped(run.records, _thousand), "$")
     if _has_scores_between(run):
         groups = _grouped(run.records, _score)
         yield f"{run.metric_name} of an example", charts.histogram(groups, "", marks=False, high=1.0, bins=20)
@@ -131,6 +131,10 @@ def _has_scores_between(run: ScoredRun) -> bool:
 
 def _score(record: ExampleRecord) -> float | None:
     return record.cell.score
+
+
+def _thousand(record: ExampleRecord) -> float | None:
+    return None if (cost := cost_of(record)) is None else 1_000 * cost
 
 
 def _seconds(record: ExampleRecord) -> float | None:

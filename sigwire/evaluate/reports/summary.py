@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import html
 from collections.abc import Iterator, Sequence
+from typing import cast
 
+from sigwire.core.json import JsonObject, dumps
 from sigwire.show.card import Card
 from sigwire.show.cleaning import inline, visible
 
-__all__ = ["block", "card_rows", "card_table", "cards", "figures", "header", "outcomes", "text"]
+__all__ = ["block", "card_rows", "card_table", "cards", "figures", "header", "messages", "outcomes", "text"]
 
 
 def text(value: object, most: int = 300) -> str:
@@ -74,6 +76,32 @@ def cards(found: Sequence[Card]) -> str:
         f"{card_table(card.table)}</section>"
         for card in found
     )
+
+
+def messages(title: str, facts: str, found: Sequence[JsonObject]) -> str:
+    """Return messages as a section, each below its role; that of the system is folded. ``found``: as records keep them."""
+    parts = "".join(map(_message, found))
+    if len(found) > _MOST_OPEN:
+        parts = f"<details><summary>{len(found):,} messages</summary>{parts}</details>"
+    return f"<section><h2>{text(title)} <small>{text(facts)}</small></h2>{parts}</section>"
+
+
+_MOST_OPEN = 12  # messages of a prompt
+
+
+def _message(message: JsonObject) -> str:
+    parts = cast("Sequence[JsonObject]", message.get("parts") or ())
+    role, shown = text(message.get("role", "")), block("\n".join(map(_part, parts)))
+    if role == "system":
+        return f'<details class="message"><summary>{role}</summary><pre>{shown}</pre></details>'
+    return f'<div class="message"><small>{role}</small><pre>{shown}</pre></div>'
+
+
+def _part(part: JsonObject) -> str:
+    if "text" in part:
+        return str(part["text"])
+    shown = part.get("arguments", part.get("content", ""))
+    return f"{part.get('name') or part.get('type')}: {shown if isinstance(shown, str) else dumps(shown)}"
 
 
 def figures(plots: Sequence[tuple[str, str]], *, is_broad: bool = False) -> str:

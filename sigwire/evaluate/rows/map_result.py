@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
-from sigwire.core.cards.values import count, usage_parts
+from sigwire.core.cards.values import usage_parts
 from sigwire.core.response import Usage
 from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.costs import add_cost, cost_text, program_cost
@@ -13,6 +13,7 @@ from sigwire.evaluate.figures.tool_counts import ToolCounts, add_tools, sorted_t
 from sigwire.jobs.driver import DriverStatus
 from sigwire.show.card import Card, HasCard
 from sigwire.show.cleaning import inline
+from sigwire.show.numbers import count, seconds_text
 
 __all__ = ["MapResult"]
 
@@ -81,5 +82,5 @@ class MapResult(HasCard):
         ]
         shown = [(label, [line for line in lines if line]) for label, lines in rows]
         return Card(
-            "MapResult", f"{self.seconds:.0f} s" if self.seconds >= 1 else "", [each for each in shown if each[1]]
+            "MapResult", seconds_text(self.seconds) if self.seconds >= 1 else "", [each for each in shown if each[1]]
         )

@@ -46,6 +46,7 @@ class EvaluationOptions(ChecksKeywords):
     executor: Any = None
     log: FilePath | bool | None = None
     resume: bool | Literal["append", "force"] = True
+    requests: bool | Literal["failed"] = "failed"
     cluster: str | None = None
     fresh: bool = False
     progress: Any = "auto"
@@ -96,5 +97,6 @@ _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
         lambda value: value is True or value is False or value in ("append", "force"),
         'True, False, "append" or "force"',
     ),
+    "requests": (lambda value: value is True or value is False or value == "failed", 'True, False or "failed"'),
     "interval": (lambda value: _is_number(value) and 0 < value < 1, "a number between 0 and 1, such as 0.95"),
 }

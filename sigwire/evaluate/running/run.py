@@ -20,7 +20,7 @@ from sigwire.effects.emitting import Emit
 from sigwire.effects.loops import has_running_loop
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, SigwireError
-from sigwire.evaluate.cell import Cell, CellOptions, stored_prediction
+from sigwire.evaluate.cell import Cell, CellOptions, KeptRows, stored_prediction
 from sigwire.evaluate.examples import check_devset, check_program, example_ids
 from sigwire.evaluate.failures import Failure
 from sigwire.evaluate.git import git_state
@@ -136,6 +136,7 @@ class EvaluationRun(RowsCaller):
             "timeout": options.timeout,
             "failure_score": options.failure_score,
             "raises": _RAISED[options.errors],
+            "requests": _KEPT_ROWS[options.requests],
         }
         journal = None if log.path is None else Path(f"{log.path}.journal")
         settings = {"fresh": True} if options.fresh else None
@@ -296,6 +297,9 @@ _RAISED: Mapping[str, list[str]] = {
     "skip": ["caller"],
     "raise": ["caller", "metric", "program", "provider"],
 }
+
+
+_KEPT_ROWS: Mapping[bool | str, KeptRows | None] = {True: "all", False: None, "failed": "failed"}
 
 
 def _log_path(program: object, options: EvaluationOptions) -> Path | None:

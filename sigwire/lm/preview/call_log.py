@@ -2,6 +2,8 @@
 
 A ``CallRecord`` holds request and response; the dict (messages, outputs, usage, ...) is made on first
 access. A ``CallLog`` is bounded, so a long run does not grow. Failed calls are ``records``, and no entries.
+
+Inside ``recording_calls(log)`` each call of a model, by a module or direct, is added to the log of the caller as well.
 """
 
 from __future__ import annotations
@@ -10,17 +12,23 @@ import datetime
 import time
 import uuid
 from collections import deque
-from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias, overload
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, Protocol, TypeAlias, overload
 from weakref import WeakSet
 
 from sigwire.core.request import Request
 from sigwire.core.response import Response
+from sigwire.effects.steps import Steps
 from sigwire.lm.openai_dicts import encode_call, encode_outputs
 from sigwire.lm.secrets import storable_options
 from sigwire.observe.place import path_of, running
 
-__all__ = ["LOGS", "CallLog", "CallRecord", "Entry"]
+__all__ = [
+    "LOGS", "CallListener", "CallLog", "CallRecord", "Entry", "record_call", "record_failed_call", "recorded_steps",
+    "recording_calls",
+]  # fmt: skip
 
 Entry: TypeAlias = dict[str, Any]
 """A call as a dict."""
@@ -150,6 +158,59 @@ class CallLog(Sequence[Entry]):
 
 LOGS: WeakSet[CallLog] = WeakSet()
 """Every log of the process."""
+
+
+class CallListener(Protocol):
+    """Gets each call of a model inside ``recording_calls``: a ``CallLog``, or what an evaluation keeps of a row."""
+
+    def add(self, record: CallRecord) -> None: ...
+    def add_failure(self, record: CallRecord, error: Exception) -> None: ...
+
+
+# Outermost first; empty unless histories of modules are on, or an evaluation keeps messages.
+_listeners: ContextVar[tuple[CallListener, ...]] = ContextVar("sigwire_call_listeners", default=())
+
+
+@contextmanager
+def recording_calls(log: CallListener | None) -> Generator[None]:
+    """Add the model calls inside the block to ``log``. ``None`` adds nothing."""
+    before = _listeners.get()
+    if log is not None and all(log is not other for other in before):
+        _listeners.set((*before, log))
+    try:
+        yield
+    finally:
+        _listeners.set(before)
+
+
+def record_call(
+    model: str, request: Request, response: Response, asker: object = None, *, model_type: str = "chat"
+) -> None:
+    """Add an answered call to the logs of the context."""
+    if listeners := _listeners.get():
+        record = CallRecord(model, model_type, request, response, asker=asker)
+        for each in listeners:
+            each.add(record)
+
+
+def record_failed_call(
+    model: str, request: Request, error: BaseException, asker: object = None, *, model_type: str = "chat"
+) -> None:
+    """Add a failed call to the logs of the context. An interrupt or a cancellation is no failure."""
+    if isinstance(error, Exception):
+        for each in _listeners.get():
+            each.add_failure(CallRecord(model, model_type, request, asker=asker), error)
+
+
+def recorded_steps(model: str, model_type: str, request: Request, steps: Steps[Response]) -> Steps[Response]:
+    """Run the steps of a direct call of a model, and add the call to the logs of the context."""
+    try:
+        response = yield from steps
+    except Exception as error:
+        record_failed_call(model, request, error, model_type=model_type)
+        raise
+    record_call(model, request, response, model_type=model_type)
+    return response
 
 
 def _restored_log(size: int, records: Sequence[CallRecord]) -> CallLog:

@@ -13,6 +13,7 @@ from sigwire.lm.preview.call_log import CallRecord
 from sigwire.lm.secrets import storable_options
 from sigwire.show.card import Card, HasCard
 from sigwire.show.cleaning import inline, visible
+from sigwire.show.numbers import seconds_text
 
 __all__ = ["ModelCall"]
 
@@ -81,7 +82,7 @@ class ModelCall(HasCard):
         if tokens := [f"{count:,} {name}" for count, name in counts if count is not None]:
             yield ", ".join(tokens)
         if self.seconds is not None:
-            yield f"{self.seconds:.2f} s"
+            yield seconds_text(self.seconds)
         if self.cache == "hit":
             yield "cache hit"
 

@@ -21,6 +21,7 @@ from sigwire.lm.preview.tokens import TokenEstimate, estimate_tokens
 from sigwire.lm.secrets import Secret, redact_url
 from sigwire.show.card import Card, HasCard
 from sigwire.show.cleaning import inline
+from sigwire.show.numbers import count, money_text
 
 if TYPE_CHECKING:
     from sigwire.lm.preview.call_log import CallLog
@@ -144,7 +145,7 @@ class Preview(HasCard):
         facts = [inline(self.model, 80), *([f"at {inline(self.path, 80)}"] if self.path not in (None, "self") else ())]
         price = _dollars("≈", self.price) if self._knows_price() else ""
         facts += [f"{self.tokens.short} tokens in", *([price] if price else ())]
-        facts += [f"{len(self.errors)} errors"] if self.errors else []
+        facts += [count(len(self.errors), "error")] if self.errors else []
         return f"Preview({', '.join(facts)})"
 
     def show(self, file: TextIO | None = None, width: int | None = None) -> None:
@@ -248,5 +249,4 @@ def _dollars(mark: str, cost: float | None) -> str:
     """
     if cost is None:
         return ""
-    digits = 2 if cost >= 1 or cost == 0 else 4 if cost >= 0.01 else 6
-    return f"{mark}${cost:.{digits}f}"
+    return f"{mark}{money_text(cost)}"

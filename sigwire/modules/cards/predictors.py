@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
-from sigwire.core.cards.values import count, option_parts
+from sigwire.core.cards.values import option_parts
 from sigwire.core.narrow import is_mapping
 from sigwire.core.record import Record
 from sigwire.modules.predict import Predict
 from sigwire.show.card import Card
 from sigwire.show.cleaning import inline
 from sigwire.show.lines import CardLine, ValueLine
+from sigwire.show.numbers import count
 from sigwire.show.values import call_line, short_repr
 from sigwire.signatures.cards.signatures import signature_card
 

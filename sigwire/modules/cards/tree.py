@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from itertools import islice
 
-from sigwire.core.cards.values import count
 from sigwire.core.narrow import is_mapping
 from sigwire.core.paths import Walkable, name_of
 from sigwire.modules.cards.predictors import model_text
@@ -15,6 +14,7 @@ from sigwire.modules.tree.walk import parts_of
 from sigwire.show.card import Card
 from sigwire.show.cleaning import inline
 from sigwire.show.layout import filled_columns
+from sigwire.show.numbers import count
 from sigwire.show.values import safe_repr
 from sigwire.signatures.signature import SignatureMeta
 

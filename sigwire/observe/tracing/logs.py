@@ -32,6 +32,7 @@ from sigwire.observe.tracing.attributes import CallFacts
 from sigwire.observe.tracing.content import Content, plain
 from sigwire.observe.tracing.paths import name_in, paths_of
 from sigwire.show.cleaning import visible
+from sigwire.show.numbers import seconds_text
 
 __all__ = [
     "LISTENER",
@@ -109,7 +110,9 @@ def log_retry(model: str, number: int, seconds: float, error: Any) -> None:
         "status": error.status,
     }
     status = f" {error.status}" if error.status else ""
-    log_milestone("retry", f"{model}: retry {number} in {seconds:.1f} s after {type(error).__name__}{status}", **facts)
+    log_milestone(
+        "retry", f"{model}: retry {number} in {seconds_text(seconds)} after {type(error).__name__}{status}", **facts
+    )
 
 
 def log_hit(model: str) -> None:
@@ -212,7 +215,7 @@ class LogListener:
         facts: dict[str, object] = {"program": program, "seconds": round(seconds, 3)}
         if not hasattr(outputs, "scored"):
             end = type(exception).__name__ if exception is not None else "finished"
-            log_milestone("evaluate", f"{program}: {end} after {seconds:.1f} s", **facts)
+            log_milestone("evaluate", f"{program}: {end} after {seconds_text(seconds)}", **facts)
             return
         facts |= {
             "score": outputs.score,
@@ -221,7 +224,7 @@ class LogListener:
             "failures": dict(outputs.failures),
         }
         score = f"score {outputs.score:.1f}" if outputs.scored else "no score"
-        text = f"{program}: {score}, {outputs.scored} scored, {outputs.status}, {seconds:.1f} s"
+        text = f"{program}: {score}, {outputs.scored} scored, {outputs.status}, {seconds_text(seconds)}"
         log_milestone("evaluate", text, **facts)
         if outputs.unscored:
             kinds = ", ".join(f"{count} {kind}" for kind, count in outputs.failures.items())
@@ -234,7 +237,7 @@ class LogListener:
         seconds, _, inputs = self._end(call_id)
         facts: dict[str, object] = {name: inputs[name] for name in ("id", "index", "repeat")}
         facts |= {"example": facts.pop("id"), "score": getattr(outputs, "score", None)}
-        text = f"example {facts['example']}: score {facts['score']}, {seconds:.1f} s"
+        text = f"example {facts['example']}: score {facts['score']}, {seconds_text(seconds)}"
         _write("sigwire.evaluate", text, facts, exception, {})
 
     def on_compile_start(self, call_id: str, instance: Any, inputs: CallFacts) -> None:
@@ -252,7 +255,7 @@ class LogListener:
             "optimizer": _name_of(optimizer),
             "seconds": round(seconds, 3),
         }
-        log_milestone("optimize", f"{facts['optimizer']}: {end} after {seconds:.1f} s", **facts)
+        log_milestone("optimize", f"{facts['optimizer']}: {end} after {seconds_text(seconds)}", **facts)
 
     def _start(self, call_id: str, instance: object, inputs: CallFacts) -> None:
         self._started[call_id] = (perf_counter(), instance, inputs)

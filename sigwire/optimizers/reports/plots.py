@@ -1,15 +1,19 @@
 """Plots of a search as SVG, drawn with the colour of the text around them: no library, no script, no font.
 
-score   the mean of each trial over the calls spent, a line for the best until then, the student with its interval
+score   the mean of each trial over the calls spent, a line for the best until then, the student with its interval; below it,
+        if candidates raced, how many were still running
 cost    the mean of each candidate over its cost for 1,000 runs; the front of those with all rows is joined
 rows    candidates by validation rows: won, lost or as the student; rows by how many candidates solve them
 """
 
 from __future__ import annotations
 
+import math
 import os
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Protocol
 
 from sigwire.errors import InputError
@@ -17,11 +21,14 @@ from sigwire.evaluate.statistics import mean_interval
 from sigwire.files.whole import write_whole
 from sigwire.optimizers.candidate import Candidate
 from sigwire.optimizers.events import Spent
-from sigwire.show.svg import Scale, label, mark, points, svg
+from sigwire.show.numbers import count, money_text, seconds_text
+from sigwire.show.svg import Scale, label, mark, percent, svg
 
 __all__ = ["PlottedSearch", "PlottedTrial", "Svg", "plot"]
 
-WIDTH, HEIGHT, MARGIN, BOTTOM = 640, 240, 48, 32
+WIDTH, HEIGHT, BOTTOM = 640, 240, 24
+START, END = 9, 97  # percent of the width: left of it are the labels of the axis
+RACE = 104  # height of the strip of a race
 MOST_CANDIDATES, MOST_ROWS = 40, 200
 _GOOD = "color-mix(in srgb, #1a9850 75%, currentColor)"
 _BAD = "color-mix(in srgb, #d73027 78%, currentColor)"
@@ -36,6 +43,12 @@ class Svg:
     """
 
     text: str
+
+    @property
+    def fluid(self) -> str:
+        """The drawing for an element of a page, whose width it fills; the page has the font."""
+        head, end, rest = self.text.partition(">")
+        return _FOR_FILES.sub(lambda found: '<svg width="100%"' if found[0][0] == "<" else "", head) + end + rest
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the drawing."""
@@ -54,6 +67,8 @@ class Svg:
 class PlottedTrial(Protocol):
     """A trial, as plots read it."""
 
+    @property
+    def number(self) -> int: ...
     @property
     def candidate(self) -> Candidate: ...
     @property
@@ -85,32 +100,74 @@ def plot(search: PlottedSearch, kind: str) -> Svg:
     return draw(search)
 
 
+_FOR_FILES = re.compile(r'<svg width="\d+"| (?:viewBox|xmlns|font-family|font-size)="[^"]*"')
+
+
 # --- the plots
 
 
 def _score(search: PlottedSearch) -> Svg:
-    trials = sorted((each.spent.calls, each.mean) for each in search.trials if each.mean is not None and each.spent)
+    trials = [each for each in search.trials if each.spent and search.scores.get(each.candidate.digest)]
+    ends = sorted((each.spent.calls, each.mean is None) for each in trials if each.spent)
     baseline = list(search.scores.get(search.baseline.digest, {}).values())
     start = sum(baseline) / len(baseline) if baseline else float("-inf")
-    means = [mean for _, mean in trials]
-    axes = _Axes.around([0, *(x for x, _ in trials)], [*means, start] if baseline else means, "calls", "mean score")
-    band = _band(axes, baseline) if baseline else []
-    return axes.drawing(
-        "Mean score of trials over calls; the band is the student's 95 % interval", [*band, *_best(axes, trials, start)]
-    )
+    means = [_mean(search, each.candidate) for each in trials]
+    calls = [at for at, _ in ends]
+    first = calls[0] - 0.15 * (calls[-1] - calls[0]) if calls and calls[0] > 0.4 * calls[-1] else 0
+    axes = _Axes.around([first, *calls], [*means, start] if baseline else means, "calls")
+    parts = _band(axes, baseline) if baseline else []
+    most = max((len(found) for found in search.scores.values()), default=0)
+    best: list[tuple[int, float]] = []
+    for each, mean in zip(trials, means, strict=True):
+        rows = len(search.scores[each.candidate.digest])
+        if each.spent is not None:
+            shown = f"trial {each.number + 1}: {mean:.3f} on {count(rows, 'row')} at {count(each.spent.calls, 'call')}"
+            is_winner = each.candidate.digest == search.winner.digest
+            parts.append(axes.dot(each.spent.calls, mean, 6.0 if is_winner else 3.5, shown, is_faint=rows < most))
+            best += [(each.spent.calls, mean)] * (rows == most)
+    parts += _best(axes, sorted(best), start)
+    race = _race(axes, ends) if _is_race(ends) else []
+    title = "Mean score of trials over calls; the band is the student's 95 % interval, the large dot the winner"
+    return axes.drawing(title, parts, race)
+
+
+def _mean(search: PlottedSearch, candidate: Candidate) -> float:
+    found = search.scores[candidate.digest]
+    return sum(found.values()) / len(found)
 
 
 def _best(axes: _Axes, means: Sequence[tuple[int, float]], best: float) -> list[str]:
-    """Return a dot for each point, large if it is the best until then, and the line of the best."""
-    corners: list[tuple[float, float]] = []
-    dots: list[str] = []
+    """Return the line of the best mean until then, of the candidates that ran on all rows, as steps."""
+    steps: list[tuple[float, float]] = []
     for calls, mean in means:
-        title = f"{mean:.3f} at {calls} calls"
-        dots.append(_dot(axes.x.at(calls), axes.y.at(mean), 4.0 if mean > best else 2.5, title))
         if mean > best:
-            corners += [(axes.x.at(calls), axes.y.at(best)), (axes.x.at(calls), axes.y.at(mean))]
+            steps += [(calls, best), (calls, mean)] if best > float("-inf") else [(calls, mean)]
             best = mean
-    return [*dots, _line([*corners, (WIDTH - 8, axes.y.at(best))])] if corners else dots
+    return axes.steps([*steps, (axes.x.high, best)]) if steps else []
+
+
+def _is_race(ends: Sequence[tuple[int, bool]]) -> bool:
+    """Return True if several candidates were dropped after the same call, as races do."""
+    dropped = [calls for calls, is_dropped in ends if is_dropped]
+    return len(set(dropped)) < len(dropped)
+
+
+def _race(axes: _Axes, ends: Sequence[tuple[int, bool]]) -> list[str]:
+    """Return the strip below the axis: how many candidates were still running after how many calls, as steps."""
+    running, top, foot = len(ends), HEIGHT + 36, HEIGHT + RACE - 6
+    y = Scale(0, running, foot, top)
+    parts = [label(0, HEIGHT + 12, "candidates still running", fill="currentColor", opacity="0.8")]
+    corners, since = [(axes.x.low, float(running))], axes.x.low
+    for calls in sorted({calls for calls, is_dropped in ends if is_dropped}):
+        place = axes.x.at((since + calls) / 2)
+        parts.append(label(percent(place), y.at(running) - 4, str(running), "middle", fill="currentColor"))
+        corners.append((calls, running))
+        running -= sum(1 for each in ends if each == (calls, True))
+        corners.append((calls, running))
+        since = calls
+    corners.append((axes.x.high, running))
+    parts.append(label(percent(END + 1), y.at(running) + 4, str(running), fill="currentColor"))
+    return [*parts, *_segments([(axes.x.at(at), y.at(number)) for at, number in corners])]
 
 
 def _band(axes: _Axes, scores: Sequence[float]) -> list[str]:
@@ -118,42 +175,42 @@ def _band(axes: _Axes, scores: Sequence[float]) -> list[str]:
     mean, interval = sum(scores) / len(scores), mean_interval(scores)
     low, high = (interval.low, interval.high) if interval is not None else (mean, mean)
     top, end = axes.y.at(high), axes.y.at(low)
-    wide, tall = WIDTH - MARGIN - 8, max(1.0, end - top)
+    wide = percent(END - START)
+    band = {"fill": "currentColor", "opacity": "0.08"}
     return [
-        mark("rect", x=MARGIN, y=top, width=wide, height=tall, fill="currentColor", opacity="0.08"),
-        _line([(MARGIN, axes.y.at(mean)), (WIDTH - 8, axes.y.at(mean))], dashed=True),
+        mark("rect", "the student", x=percent(START), y=top, width=wide, height=max(1.0, end - top), **band),
+        *_segments([(START, axes.y.at(mean)), (END, axes.y.at(mean))], dashed=True),
     ]
 
 
 def _cost(search: PlottedSearch) -> Svg:
     rows = {digest: len(found) for digest, found in search.scores.items() if found}
-    means = {digest: sum(search.scores[digest].values()) / count for digest, count in rows.items()}
+    means = {digest: sum(search.scores[digest].values()) / number for digest, number in rows.items()}
     unit, costs = _costs({digest: cost for digest, cost in search.costs.items() if digest in rows})
-    axes = _Axes.around([0.0, *costs.values()], [means[digest] for digest in costs], unit, "mean score")
+    axes = _Axes.around([0.0, *costs.values()], [means[digest] for digest in costs], unit)
     most = max(rows.values(), default=0)
     whole = {digest: cost for digest, cost in costs.items() if rows[digest] == most}
-    places = {digest: (axes.x.at(cost), axes.y.at(means[digest])) for digest, cost in costs.items()}
+    numbers = {trial.candidate.digest: f"trial {trial.number + 1}" for trial in search.trials}
     dots = [
-        _dot(
-            *place,
-            6.0 if digest == search.winner.digest else 2.5,
-            f"{digest[:8]}: {means[digest]:.3f} on {rows[digest]} rows",
+        axes.dot(
+            cost,
+            means[digest],
+            6.0 if digest == search.winner.digest else 3.5,
+            f"{numbers.get(digest, 'the student')}: {means[digest]:.3f} on {count(rows[digest], 'row')}",
             is_faint=digest not in whole,
         )
-        for digest, place in places.items()
+        for digest, cost in costs.items()
     ]
-    line = _line([places[digest] for digest in _front(whole, means)])
+    line = axes.steps([(costs[digest], means[digest]) for digest in _front(whole, means)])
     title = "Mean score of candidates over their cost; the large dot is the winner, faint ones ran on fewer rows"
-    return axes.drawing(title, [line, *dots])
+    return axes.drawing(title, [*line, *dots])
 
 
 def _costs(spent: Mapping[str, Spent]) -> tuple[str, dict[str, float]]:
     """Return the unit and the cost of 1,000 runs of each candidate: US dollars if all are known, else seconds."""
     if all(cost.money and not cost.is_partial for cost in spent.values()):
-        return "US dollars for 1,000 runs", {
-            digest: 1000 * (cost.money or 0) / cost.runs for digest, cost in spent.items()
-        }
-    return "seconds for 1,000 runs", {digest: 1000 * cost.seconds / cost.runs for digest, cost in spent.items()}
+        return "$ for 1,000 runs", {digest: 1000 * (cost.money or 0) / cost.runs for digest, cost in spent.items()}
+    return "for 1,000 runs", {digest: 1000 * cost.seconds / cost.runs for digest, cost in spent.items()}
 
 
 def _front(costs: Mapping[str, float], means: Mapping[str, float]) -> list[str]:
@@ -168,22 +225,28 @@ def _front(costs: Mapping[str, float], means: Mapping[str, float]) -> list[str]:
 def _rows(search: PlottedSearch) -> Svg:
     scores = search.scores
     baseline = scores.get(search.baseline.digest, {})
-    names = [trial.candidate.digest for trial in search.trials if scores.get(trial.candidate.digest)][:MOST_CANDIDATES]
+    trials = [trial for trial in search.trials if scores.get(trial.candidate.digest)][:MOST_CANDIDATES]
+    names = [trial.candidate.digest for trial in trials]
     solved = {row: sum(scores[name].get(row, 0.0) for name in names) for row in baseline}
     rows = sorted(baseline, key=lambda row: (solved[row], row))[:MOST_ROWS]
-    size = max(3.0, min(12.0, (WIDTH - MARGIN) / max(1, len(rows))))
+    wide = (100 - _ROW_LABEL) / max(1, len(rows))
     parts: list[str] = []
-    for line, name in enumerate(names):
+    for line, (trial, name) in enumerate(zip(trials, names, strict=True)):
+        y = 4 + line * _ROW_HEIGHT
+        parts.append(_text(0, y + 13, f"{trial.number + 1}"))
         for at, row in enumerate(rows):
             if (score := scores[name].get(row)) is not None:
-                parts.append(_gain(MARGIN + at * size, 8 + line * 12, size, score - baseline[row]))
-    height = 8 + 12 * max(1, len(names)) + 24
-    labels = "".join(_text(4, 16 + 12 * line, str(line + 1)) for line in range(len(names)))
-    caption = _text(MARGIN, height - 8, f"{len(rows)} rows, hardest first · ▲ won · ▼ lost · ▪ as the student")
+                parts.append(_gain(_ROW_LABEL + at * wide, y, wide, score - baseline[row]))
+    height = 4 + _ROW_HEIGHT * max(1, len(names)) + 40
+    captions = [
+        _text(0, height - 23, f"trials by {count(len(rows), 'row')}, hardest first"),
+        _text(0, height - 6, "▀ won · ▄ lost · – as the student"),
+    ]
     title = "Candidates by validation rows, compared with the student"
-    return _drawing(height, title, [*parts, labels, caption])
+    return _drawing(height, title, [*parts, *captions])
 
 
+_ROW_LABEL, _ROW_HEIGHT = 5.0, 20
 _KINDS: Mapping[str, Callable[[PlottedSearch], Svg]] = {"score": _score, "cost": _cost, "rows": _rows}
 
 
@@ -192,56 +255,84 @@ _KINDS: Mapping[str, Callable[[PlottedSearch], Svg]] = {"score": _score, "cost":
 
 @dataclass(frozen=True, slots=True)
 class _Axes:
-    """The scales of a plot."""
+    """The scales of a plot: values to percent across, and to pixels down."""
 
     x: Scale
     y: Scale
-    x_name: str
-    y_name: str
+    unit: str
 
     @classmethod
-    def around(cls, xs: Iterable[float], ys: Sequence[float], x_name: str, y_name: str) -> _Axes:
+    def around(cls, xs: Iterable[float], ys: Sequence[float], unit: str) -> _Axes:
+        known = list(xs)
+        first, last = min(known), max(known)
         low, high = min(ys, default=0.0), max(ys, default=1.0)
         margin = max(0.05, (high - low) * 0.15)
-        wide = Scale(0, max(xs) or 1.0, MARGIN, WIDTH - 8)
-        return cls(wide, Scale(low - margin, high + margin, HEIGHT - BOTTOM, 8), x_name, y_name)
+        wide = Scale(first, last if last > first else first + 1.0, START, END)
+        return cls(wide, Scale(low - margin, high + margin, HEIGHT - BOTTOM, 8), unit)
 
-    def drawing(self, title: str, parts: Sequence[str]) -> Svg:
-        frame = _line([(MARGIN, 8), (MARGIN, HEIGHT - BOTTOM), (WIDTH - 8, HEIGHT - BOTTOM)], width=1.0)
+    def drawing(self, title: str, parts: Sequence[str], strip: Sequence[str] = ()) -> Svg:
+        foot = HEIGHT - BOTTOM
         labels = [
-            _text(MARGIN, HEIGHT - 8, "0"),
-            _text(WIDTH - 8, HEIGHT - 8, f"{self.x.high:,.4g} {self.x_name}", "end"),
-            _text(MARGIN - 4, 16, f"{self.y.high:.2f}", "end"),
-            _text(MARGIN - 4, HEIGHT - BOTTOM, f"{self.y.low:.2f}", "end"),
-            _text(MARGIN + 4, 16, self.y_name),
+            _text(START, foot + 17, self._shown(self.x.low)),
+            _text(END, foot + 17, f"{self._shown(self.x.high)} {self.unit}", "end"),
         ]
-        return _drawing(HEIGHT, title, [frame, *parts, *labels])
+        lines = _segments([(START, foot), (END, foot)], width=1.0)
+        for tick in _ticks(self.y.low, self.y.high):
+            y = self.y.at(tick)
+            grid = {"stroke": "currentColor", "opacity": "0.15"}
+            lines.append(mark("line", x1=percent(START), x2=percent(END), y1=y, y2=y, **grid))
+            labels.append(_text(0, y + 4, f"{tick:.2f}"))
+        return _drawing(HEIGHT + (RACE if strip else 0), title, [*lines, *parts, *labels, *strip])
+
+    def _shown(self, value: float) -> str:
+        if self.unit.startswith("$"):
+            return money_text(value).removeprefix("$")
+        return seconds_text(value) if self.unit.startswith("for") else f"{value:,.0f}"
+
+    def dot(self, x: float, y: float, radius: float, title: str, *, is_faint: bool = False) -> str:
+        faint = {"opacity": "0.35"} if is_faint else {}
+        place: dict[str, float | str] = {"cx": percent(self.x.at(x)), "cy": self.y.at(y)}
+        return mark("circle", title, **place, r=radius, fill="currentColor", **faint)
+
+    def steps(self, places: Sequence[tuple[float, float]]) -> list[str]:
+        """Return the line through some places."""
+        return _segments([(self.x.at(x), self.y.at(y)) for x, y in places])
+
+
+def _ticks(low: float, high: float) -> list[float]:
+    """Return two to five round values of an axis.
+
+    >>> _ticks(0.61, 0.97)
+    [0.7, 0.8, 0.9]
+    """
+    size = next(size for size in (0.02, 0.05, 0.1, 0.2, 0.25, 0.5, 1.0, high - low) if (high - low) / size <= 5)
+    return [round(at * size, 2) for at in range(math.ceil(low / size), math.floor(high / size) + 1)]
 
 
 def _drawing(height: int, title: str, parts: Iterable[str]) -> Svg:
-    style: dict[str, float | str] = {"width": WIDTH, "font_family": "sans-serif", "font_size": 11}
-    return Svg(svg(WIDTH, height, title, parts, xmlns="http://www.w3.org/2000/svg", **style))
+    style: dict[str, float | str] = {"font_family": "sans-serif", "font_size": 12}
+    return Svg(svg(height, title, parts, width=WIDTH, xmlns="http://www.w3.org/2000/svg", **style))
 
 
-def _line(places: Sequence[tuple[float, float]], *, dashed: bool = False, width: float = 1.5) -> str:
-    dashes = {"stroke_dasharray": "4 3"} if dashed else {}
-    return mark("polyline", points=points(*places), fill="none", stroke="currentColor", stroke_width=width, **dashes)
+def _segments(places: Sequence[tuple[float, float]], *, dashed: bool = False, width: float = 1.5) -> list[str]:
+    """Return a line through places: lines have percent of the width, as paths and polylines have not."""
+    style: dict[str, float | str] = {"stroke": "currentColor", "stroke_width": width}
+    if dashed:
+        style["stroke_dasharray"] = "4 3"
+    return [
+        mark("line", x1=percent(x), y1=y, x2=percent(end), y2=foot, **style) for (x, y), (end, foot) in pairwise(places)
+    ]
 
 
-def _dot(x: float, y: float, radius: float, title: str, *, is_faint: bool = False) -> str:
-    faint = {"opacity": "0.35"} if is_faint else {}
-    return mark("circle", title, cx=x, cy=y, r=radius, fill="currentColor", **faint)
-
-
-def _gain(x: float, y: float, size: float, gain: float) -> str:
-    wide, tall = size * 0.8, 9.0
+def _gain(x: float, y: float, wide: float, gain: float) -> str:
+    """Return the mark of a row: in the upper half if it is won, in the lower if it is lost, else a thin line between."""
+    place: dict[str, float | str] = {"x": percent(x + 0.1 * wide), "width": percent(0.8 * wide)}
     if gain > 0:
-        return mark("path", d=f"M{x:.1f} {y + tall:.1f}h{wide:.1f}l{-wide / 2:.1f} {-tall:.1f}z", fill=_GOOD)
+        return mark("rect", **place, y=y, height=8, fill=_GOOD)
     if gain < 0:
-        return mark("path", d=f"M{x:.1f} {y:.1f}h{wide:.1f}l{-wide / 2:.1f} {tall:.1f}z", fill=_BAD)
-    side = min(wide, 4.0)
-    return mark("rect", x=x, y=y + 3, width=side, height=side, fill="currentColor", opacity="0.3")
+        return mark("rect", **place, y=y + 8, height=8, fill=_BAD)
+    return mark("rect", **place, y=y + 7, height=2, fill="currentColor", opacity="0.35")
 
 
 def _text(x: float, y: float, text: str, anchor: str = "start") -> str:
-    return label(x, y, text, anchor, fill="currentColor", opacity="0.8")
+    return label(percent(x), y, text, anchor, fill="currentColor", opacity="0.8")

@@ -6,22 +6,24 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, cast
+from typing import Any, Self, cast
 
-from sigwire.core.cards.values import count
 from sigwire.core.json import JsonObject, Value, decode_fields, decoding
 from sigwire.errors import InputError
 from sigwire.evaluate.figures.tool_counts import CallTotals, sorted_tools, tool_lines, warning_line
 from sigwire.evaluate.records import RecordFile
 from sigwire.evaluate.segments import Segment, segment_rows
 from sigwire.evaluate.statistics import TOO_FEW, PairedDifference, paired_difference
+from sigwire.modules.module import Module
 from sigwire.optimizers.candidate import Candidate, Slot
 from sigwire.optimizers.events import Measured, Proposed, RefusedText, SearchEvent, Spent, Warned
 from sigwire.optimizers.judge import Judge
 from sigwire.optimizers.reports.plots import Svg, plot
+from sigwire.optimizers.reports.prompts import winner_prompts
 from sigwire.optimizers.reports.text_diff import TextDiff
 from sigwire.show.card import Card, HasCard
 from sigwire.show.cleaning import inline, number
+from sigwire.show.numbers import count
 
 __all__ = ["Estimate", "OptimizationReport", "SearchTrial", "StopReason", "trials_of"]
 
@@ -173,7 +175,8 @@ class OptimizationReport(HasCard):
     name, means over validation rows; ``costs`` of all runs of a candidate, by digest.
     ``reused``: questions that were not asked, because the search had asked them before.
     ``calls``: calls and errors of tools, and warnings, of the whole search; ``winner_calls``: of the runs of the winner.
-    ``segments``: the parts of a search that was resumed.
+    ``segments``: the parts of a search that was resumed. ``prompts``: by predictor to which the winner gives demos, the
+    messages that all of its calls share.
     """
 
     optimizer: str
@@ -196,6 +199,7 @@ class OptimizationReport(HasCard):
     calls: CallTotals = field(default_factory=CallTotals)
     winner_calls: CallTotals = field(default_factory=CallTotals)
     segments: tuple[Segment, ...] = ()
+    prompts: Mapping[str, tuple[JsonObject, ...]] = field(default_factory=dict[str, "tuple[JsonObject, ...]"])
 
     @classmethod
     def of(cls, program: object) -> OptimizationReport:
@@ -210,6 +214,10 @@ class OptimizationReport(HasCard):
             )
         return report
 
+    def with_prompts(self, student: Module, model: object = None) -> Self:
+        """Return the report with the prompts of the winner. ``model``: the one that the search asked."""
+        return replace(self, prompts=winner_prompts(student, self.winner, model))
+
     # --- what it shows
 
     def plot(self, kind: str = "score") -> Svg:
@@ -220,6 +228,16 @@ class OptimizationReport(HasCard):
         """Return the texts that a candidate changes, by default the winner, word by word."""
         texts = (candidate or self.winner).texts
         return {slot: TextDiff(self.texts.get(slot, ""), text) for slot, text in texts.items()}
+
+    def measured(self, trial: SearchTrial) -> tuple[float | None, int]:
+        """Return the mean of a trial on the validation rows that it ran on, all or not, and their number."""
+        found = list(self.scores.get(trial.candidate.digest, {}).values())
+        return (sum(found) / len(found), len(found)) if found else (trial.mean, trial.rows)
+
+    def described(self, trial: SearchTrial) -> str:
+        """Return what the candidate of a trial is, and how it was made."""
+        made = trial.origin if trial.origin and not trial.origin.startswith("seed ") else ""
+        return " · ".join(filter(None, (trial.candidate.summary, made)))
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
         """Write the report as one HTML file: held-out difference, plots, changed texts, demos, and a table of the trials."""
@@ -259,20 +277,18 @@ class OptimizationReport(HasCard):
         written = f" ({self.spent.writing_calls:,} for texts)" if self.spent.writing_calls else ""
         known = f" · {count(self.reused, 'answer')} reused" if self.reused else ""
         rows.append(("cost", [f"{count(self.spent.calls, 'call')}{written} · {self.spent.money_text}{known}"]))
-        refused = f", {len(self.refused)} texts refused" if self.refused else ""
+        refused = f", {count(len(self.refused), 'text')} refused" if self.refused else ""
         rows.append(("stopped", [f"{self.reason.value}, {count(len(self.trials), 'trial')}{refused}"]))
         rows += [(label, lines) for label, lines in self._call_rows() if lines]
         rows += segment_rows(self.segments)
         rows += [("warning", [each]) for each in self.warnings]
-        table = [["trial", "score", "rows", "how", "fate"]]
-        table += [
-            [str(each.number + 1), number(each.mean), str(each.rows or ""), inline(each.origin), inline(each.fate)]
-            for each in self.trials
-            if each.mean is not None or each.fate
-        ]
-        changes = [
-            Card(slot, rows=[("change", str(diff).splitlines())], is_open=True) for slot, diff in self.diffs().items()
-        ]
+        table = [["trial", "score", "rows", "candidate", "fate"]]
+        for each in self.trials:
+            if each.mean is not None or each.fate:
+                mean, count_of_rows = self.measured(each)
+                shown = [number(mean), str(count_of_rows or "")]
+                table.append([str(each.number + 1), *shown, inline(self.described(each)), inline(each.fate)])
+        changes = [Card(slot, rows=[("change", [diff.line])], is_open=True) for slot, diff in self.diffs().items()]
         return Card(self.optimizer, self.headline, rows, children=[*changes, Card("trials", table=table)])
 
     def _call_rows(self) -> list[tuple[str, list[str]]]:
@@ -309,6 +325,7 @@ class OptimizationReport(HasCard):
             "calls": self.calls.to_json(),
             "winner_calls": self.winner_calls.to_json(),
             "segments": [each.to_json() for each in self.segments],
+            "prompts": {name: list(messages) for name, messages in self.prompts.items()},
         }
 
     @classmethod

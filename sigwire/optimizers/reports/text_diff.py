@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import html
 import re
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from sigwire.show.cleaning import visible
+from sigwire.show.html import diff_html
+from sigwire.show.lines import DiffLine
 
 __all__ = ["TextDiff"]
 
@@ -36,16 +36,14 @@ class TextDiff:
         )
 
     @property
+    def line(self) -> DiffLine:
+        """The changes as a line of a card."""
+        return DiffLine(str(self), parts=tuple(self.parts()))
+
+    @property
     def html(self) -> str:
         """The changes as escaped text with ``<del>`` and ``<ins>``."""
-
-        def marked(text: str, tag: str) -> str:
-            return f"<{tag}>{html.escape(visible(text))}</{tag}>" if text else ""
-
-        return "".join(
-            html.escape(visible(new)) if kind == "equal" else marked(old, "del") + marked(new, "ins")
-            for kind, old, new in self.parts()
-        )
+        return diff_html(self.parts())
 
     def _repr_html_(self) -> str:
         return f'<div style="white-space: pre-wrap">{self.html}</div>'

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from sigwire.core.cards.messages import message_cards, unanswered_rows
-from sigwire.core.cards.values import count
 from sigwire.core.messages import Message
 from sigwire.show.card import Card
+from sigwire.show.numbers import count
 from sigwire.signatures.types.history import History
 
 __all__ = ["history_card", "history_line"]

@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from sigwire.core.cards.values import money_text
 from sigwire.core.messages import Message
 from sigwire.core.parts import ImagePart, ThinkingPart
 from sigwire.core.request import Request, ResponseFormat
@@ -16,6 +15,7 @@ from sigwire.core.tools.calls import CallError, ToolCall, ToolCalls, ToolResult,
 from sigwire.core.tools.tool import Tool
 from sigwire.modules.predict import Predict
 from sigwire.show.card import HasCard
+from sigwire.show.numbers import money_text
 
 CANARY = "canary-1f2e3d"
 

@@ -15,11 +15,21 @@ from typing import Any
 import aiohttp
 import pytest
 
-__all__ = ["Tab", "open_tab"]
+__all__ = ["OUTSIDE", "SMALLEST_TEXT", "Tab", "open_tab", "resize"]
 
 _SWITCHES = [
     "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-extensions", "--remote-debugging-port=0",
 ]  # fmt: skip
+
+SMALLEST_TEXT = """Math.min(...[...document.querySelectorAll('main *')]
+  .filter(each => [...each.childNodes].some(node => node.nodeType === 3 && node.data.trim()))
+  .map(each => parseFloat(getComputedStyle(each).fontSize)))"""
+"""The size in pixels of the smallest text."""
+OUTSIDE = """[...document.querySelectorAll('tr.detail *, svg text')].filter(each => {
+  const box = each.getBoundingClientRect();
+  return box.width && (box.left < -1 || box.right > document.documentElement.clientWidth + 1);
+}).map(each => each.outerHTML.slice(0, 200))"""
+"""Parts of opened rows and labels of drawings that are not in the view."""
 
 
 class Tab:
@@ -71,6 +81,11 @@ class Tab:
             self.problems.append(json.dumps(message["params"]))
         if method == "Network.requestWillBeSent" and message["params"].get("type") != "Document":
             self.problems.append(message["params"]["request"]["url"])
+
+
+async def resize(tab: Tab, width: int) -> None:
+    """Give the page another width."""
+    await tab._send("Emulation.setDeviceMetricsOverride", width=width, height=800, deviceScaleFactor=1, mobile=False)
 
 
 @asynccontextmanager

@@ -7,12 +7,13 @@ import re
 from html.parser import HTMLParser
 from typing import Any
 
+from sigwire.evaluate.calls import RecordedCall
 from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.failures import Failure
 from sigwire.evaluate.result import EvaluationResult
 from tests.evaluate.runs import make_result
 
-__all__ = ["HEADER", "HOSTILE", "PageParts", "agent_cell", "data_of", "mixed_result", "outside_data"]
+__all__ = ["HEADER", "HOSTILE", "PageParts", "agent_cell", "asked_cell", "data_of", "mixed_result", "outside_data"]
 
 HOSTILE = '<img src=x onerror=alert(1)></script></details><!--\x1b[31m\u202e\u2028&amp;"Evil"'
 HEADER = {
@@ -46,6 +47,25 @@ def agent_cell(score: float, **rest: Any) -> Cell:
     history = {"messages": messages, "kinds": {"1": "message", "2": "message", "3": "message"}}
     outputs = {"answer": f"a{score:g}", "steps": steps, "history": history, "termination_reason": "submit"}
     return Cell(score, outputs=outputs, requests=2, usage=USAGE, cost=0.001, seconds=1.0, **rest)
+
+
+def asked_cell(score: float = 1.0) -> Cell:
+    """Return a cell with the messages of two calls, of which the second goes on with the first."""
+    call: dict[str, Any] = {"type": "tool_call", "id": "c1", "name": "find", "arguments": {"q": HOSTILE}}
+    first = RecordedCall(
+        "react",
+        "openai/gpt-5-mini",
+        ({"role": "user", "parts": [{"type": "text", "text": f"Where is it? {HOSTILE}"}]},),
+        ({"role": "assistant", "parts": [call], "finish_reason": "tool_calls"},),
+        ({"type": "function", "function": {"name": "find", "description": f"Find. {HOSTILE}", "parameters": {}}},),
+        {"temperature": 0.5},
+    )
+    result = {"type": "tool_result", "id": "c1", "name": "find", "content": "In Oslo."}
+    image = {"type": "image", "content": {"bytes": 1200, "sha256": "ab" * 32}}
+    sent = ({"role": "assistant", "parts": [call]}, {"role": "tool", "parts": [result]})
+    said = {"role": "assistant", "parts": [{"type": "text", "text": "It is in Oslo."}, image], "finish_reason": "stop"}
+    second = RecordedCall("react", "openai/gpt-5-mini", sent, (said,), like=0, shared=1)
+    return Cell(score, outputs={"answer": "Oslo"}, requests=2, usage=USAGE, seconds=1.0, calls=(first, second))
 
 
 def mixed_result(**options: Any) -> EvaluationResult:

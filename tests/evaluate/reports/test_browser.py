@@ -13,8 +13,9 @@ from sigwire.evaluate.cell import Cell, TraceStep
 from sigwire.evaluate.comparison import compare
 from sigwire.evaluate.failures import Failure
 from sigwire.modules.agents.run import ReActStep
-from tests.evaluate.reports.browser import Tab, open_tab
-from tests.evaluate.reports.pages import HOSTILE, mixed_result
+from sigwire.show.numbers import count, money_text, seconds_text
+from tests.evaluate.reports.browser import OUTSIDE, SMALLEST_TEXT, Tab, open_tab, resize
+from tests.evaluate.reports.pages import HOSTILE, asked_cell, mixed_result
 from tests.evaluate.runs import make_result, scored_cell
 
 pytestmark = pytest.mark.long
@@ -26,6 +27,18 @@ DETAIL = "[...document.querySelectorAll('tr.detail')].map(row => row.textContent
 def address(report: Any, path: Path, state: str = "") -> str:
     report.to_html(path / "report.html")
     return (path / "report.html").as_uri() + state
+
+
+def thousand(**rest: Any) -> Any:
+    """Return a result of 1,000 rows with ids of the user, a label that no output has, and durations of many digits."""
+    cells = [
+        scored_cell(float(index % 3 > 0), seconds=0.123456 + index, cost=1.8e-5, requests=1) for index in range(999)
+    ]
+    fields = [
+        {"question": f"question {index}?", "answer": "a1", "id": f"train-{index:06d}", "topic": "maths"}
+        for index in range(1000)
+    ]
+    return make_result([*cells, asked_cell(0.0)], fields=fields, **rest)
 
 
 async def settled(tab: Tab) -> None:
@@ -180,3 +193,91 @@ async def test_printed_page_shows_the_summary_and_no_table(tmp_path: Path) -> No
         await tab._send("Emulation.setEmulatedMedia", media="print")
         assert await tab.run("getComputedStyle(document.querySelector('#rows')).display") == "none"
         assert await tab.run("document.querySelectorAll('svg').length") >= 2
+
+
+@pytest.mark.parametrize("width", [1200, 390])
+async def test_link_to_a_row_opens_the_row_on_any_page_within_the_view(tmp_path: Path, width: int) -> None:
+    async with open_tab(address(thousand(), tmp_path), tmp_path) as tab:
+        await resize(tab, width)
+        await tab.run("location.hash = '#open=id999'; new Promise(done => setTimeout(done, 100))")
+        opened = "document.querySelector('[aria-expanded=true]')"
+        assert await tab.run(f"{opened}.querySelector('td.id').textContent") == "id999"
+        assert await tab.run("document.querySelector('.pages span').textContent") == "page 2 of 5"
+        top, high = await tab.run(f"[{opened}.getBoundingClientRect().top, innerHeight]")
+        assert 0 <= top < high
+        await tab.run("[...document.querySelectorAll('.detail details')].forEach(each => { each.open = true })")
+        await settled(tab)
+        assert await tab.run(OUTSIDE) == []
+        assert await tab.run("document.documentElement.scrollWidth <= innerWidth")
+        assert await tab.run(SMALLEST_TEXT) >= 12
+        detail = await tab.run(DETAIL)
+        assert "expectedoutputs" in detail.replace("≠ ", "")
+        for part in (
+            "call 1 · react",
+            "call 2 · react · openai/gpt-5-mini · 3 messages · stop",
+            "Where is it?",
+            "In Oslo.",
+        ):
+            assert part in detail
+        assert detail.count("It is in Oslo.") == 1
+        assert tab.problems == []
+
+
+async def test_search_finds_what_a_person_sees_and_no_duration_or_name_of_a_field(tmp_path: Path) -> None:
+    count_of = "document.querySelector('.count').textContent"
+    async with open_tab(address(thousand(), tmp_path), tmp_path) as tab:
+        for words, found in (("question 77?", 10), (".123456", 0), ("answer", 0), ("oslo", 1), ("train-000500", 1)):
+            await tab.run(f"location.hash = '#q={words.replace(' ', '+')}'; new Promise(done => setTimeout(done, 100))")
+            assert await tab.run(count_of) == f"{found} of 1,000", words
+
+
+async def test_labels_that_no_output_has_are_further_fields_and_no_missing_outputs(tmp_path: Path) -> None:
+    async with open_tab(address(thousand(), tmp_path, "#open=id0"), tmp_path) as tab:
+        detail = await tab.run(DETAIL)
+        assert "further fields of the exampleidtrain-000000topicmaths" in detail
+        assert "none" not in detail
+        expected = "document.querySelector('tr.row td[data-label=expected]').textContent"
+        assert await tab.run(expected) == "a1"
+
+
+async def test_numbers_of_the_table_are_those_of_the_summary(tmp_path: Path) -> None:
+    values = [
+        0,
+        6.8e-6,
+        0.00099961,
+        0.0021,
+        0.0591,
+        0.99951,
+        2.34,
+        9.949,
+        9.951,
+        41,
+        59.51,
+        75,
+        3723,
+        1234.5,
+        1.8e-5,
+        0.5,
+        1.0,
+    ]
+    async with open_tab(address(make_result([1]), tmp_path), tmp_path) as tab:
+        assert await tab.run(f"{values}.map(duration)") == [seconds_text(value) for value in values]
+        assert await tab.run(f"{values}.map(each => money(each))") == [money_text(value) for value in values]
+        assert await tab.run("[0, 1, 1200].map(each => count(each, 'request'))") == [
+            count(number, "request") for number in (0, 1, 1200)
+        ]
+
+
+@pytest.mark.parametrize("width", [1200, 390])
+async def test_filters_of_a_comparison_name_their_program(tmp_path: Path, width: int) -> None:
+    compared = compare({"baseline": thousand(), "optimized": thousand(), "third": thousand()})
+    async with open_tab(address(compared, tmp_path, "#open=id999"), tmp_path) as tab:
+        await resize(tab, width)
+        assert await tab.run("document.querySelector('.whose').textContent") == "optimized:"
+        names = await tab.run("[...document.querySelectorAll('.tools button')].map(each => each.ariaLabel)")
+        assert names[1:3] == ["optimized: lost 0", "optimized: won 0"]
+        await tab.run("const s = document.querySelector('select'); s.value = 1; s.dispatchEvent(new Event('change'))")
+        assert await tab.run("document.querySelector('.whose').textContent") == "third:"
+        assert await tab.run(OUTSIDE) == []
+        assert await tab.run(SMALLEST_TEXT) >= 12
+        assert tab.problems == []

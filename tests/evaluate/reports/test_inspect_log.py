@@ -15,7 +15,7 @@ from sigwire.evaluate.evaluation import Evaluate
 from sigwire.evaluate.failures import Failure
 from sigwire.evaluate.reports.inspect_log import inspect_log
 from sigwire.modules.agents.run import ReActStep
-from tests.evaluate.reports.pages import HEADER, agent_cell, mixed_result
+from tests.evaluate.reports.pages import HEADER, agent_cell, asked_cell, mixed_result
 from tests.evaluate.runs import failed_cell, make_result
 
 
@@ -76,8 +76,26 @@ def test_conversation_of_an_agent_that_failed_has_its_turns(tmp_path: Path) -> N
     call, found = ToolCall("c", "find", {"q": 1}), ToolResult("c", "find", "nothing")
     cell = Cell(0.0, failure=Failure("program", "Refused", "no"), steps=(ReActStep("I look.", (call,), (found,)),))
     messages = log_of(make_result([cell], header=HEADER), tmp_path)["samples"][0]["messages"]
-    assert [message["role"] for message in messages] == ["user", "assistant", "tool"]
-    assert (messages[1]["content"], messages[1]["tool_calls"][0]["function"]) == ("I look.", "find")
+    assert [message["role"] for message in messages] == ["assistant", "tool"]
+    assert (messages[0]["content"], messages[0]["tool_calls"][0]["function"]) == ("I look.", "find")
+
+
+def test_log_has_the_messages_that_were_sent_and_no_invented_ones(tmp_path: Path) -> None:
+    devset = [Example(question="2+2?", answer="4").with_inputs("question")]
+    lm = FakeLM([{"answer": "4"}] * 2)
+    for requests in (True, False):
+        evaluate = Evaluate(devset=devset, metric=lambda example, prediction: True, progress=False, requests=requests)
+        (sample,) = log_of(evaluate(Predict("question -> answer", lm=lm)), tmp_path)["samples"]
+        if requests:
+            sent = [message.text for message in lm.requests[0].messages]
+            assert [message["content"] for message in sample["messages"][:-1]] == sent
+            assert sample["messages"][-1]["content"].startswith("[[ ## answer ## ]]\n4")
+            assert sample["output"]["choices"][0]["message"]["content"] == sample["messages"][-1]["content"]
+            (event,) = sample["events"]
+            assert (event["model"], len(event["input"])) == ("fake", len(sent))
+        else:
+            assert sample["messages"] == []
+            assert sample["metadata"]["messages"].startswith("not recorded")
 
 
 def test_stop_reason_of_a_live_prediction_is_that_of_its_answer(tmp_path: Path) -> None:
@@ -105,6 +123,7 @@ def test_log_is_read_by_inspect_whole_by_header_by_sample_and_in_a_list(tmp_path
         [failed_cell("provider", "LMServerError")] * 3,
         [failed_cell("metric", "KeyError"), 1, 1],
     ]
+    repeats[1][1] = asked_cell()
     result = make_result(
         repeats, name="Support", header={**HEADER, "git": {"commit": "b807a4b"}}, reduce="max", seconds=3.5
     )
@@ -121,7 +140,7 @@ def test_log_is_read_by_inspect_whole_by_header_by_sample_and_in_a_list(tmp_path
     assert header.samples is None
     assert header.eval.viewer.trust_content is False
     assert (header.eval.model, header.eval.config.epochs) == ("openai/gpt-5-mini", 3)
-    assert header.stats.model_usage["openai/gpt-5-mini"].input_tokens_cache_read == 200
+    assert header.stats.model_usage["openai/gpt-5-mini"].input_tokens_cache_read == 300
 
     sample = reader.read_eval_log_sample(path, id="id0", epoch=1)
     assert sample.messages[1].tool_calls[1].function == "rate"
@@ -130,6 +149,10 @@ def test_log_is_read_by_inspect_whole_by_header_by_sample_and_in_a_list(tmp_path
     failed = reader.read_eval_log_sample(path, id="id0", epoch=2)
     assert failed.error.message.startswith("OutputTruncated")
     assert reader.read_eval_log_sample(path, id="id2", epoch=1).scores is None
+    asked = reader.read_eval_log_sample(path, id="id1", epoch=2)
+    assert [message.role for message in asked.messages] == ["user", "assistant", "tool", "assistant"]
+    assert [event.event for event in asked.events] == ["model", "model"]
+    assert asked.events[1].tools[0].name == "find"
 
     (listed,) = reader.list_eval_logs(str(tmp_path))
     assert (listed.task, listed.name.endswith(".json")) == ("support", True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from sigwire.modules.predict import Predict
 from sigwire.optimizers.reports.report import OptimizationReport
 from sigwire.optimizers.rules.copro import COPRO
 from sigwire.optimizers.rules.labeled_few_shot import LabeledFewShot
-from tests.evaluate.reports.browser import open_tab
+from sigwire.optimizers.rules.random_search import BootstrapFewShotWithRandomSearch
+from tests.evaluate.reports.browser import OUTSIDE, SMALLEST_TEXT, open_tab, resize
 from tests.evaluate.reports.pages import PageParts, data_of, outside_data
 from tests.optimizers.stub import Stub, exact, rows
 from tests.optimizers.writer import Writer
@@ -85,12 +87,13 @@ def test_hostile_texts_make_no_element_in_the_page_of_a_search(report: Optimizat
     ] == []
 
 
-def test_demos_of_the_winner_are_a_table_with_their_rows(tmp_path: Path) -> None:
+def test_page_of_a_search_has_the_demos_of_the_winner_as_they_are_sent(tmp_path: Path) -> None:
     program = LabeledFewShot(k=3).compile(Predict("question -> answer", lm=Stub()), trainset=rows(8))
     page = outside_data(page_of(program.optimization, tmp_path))
-    assert "3 demos" in page
-    assert "question=colour of" in page
-    assert "<td>labels</td>" in page
+    assert "3 demos: 0 from runs, 3 from labels" in page
+    first = program.demos[0]
+    assert f"[[ ## question ## ]]\n{first.question}</pre>" in page
+    assert f"[[ ## answer ## ]]\n{first.answer}\n" in page
 
 
 def test_candidates_that_ran_on_fewer_rows_are_faint_and_not_on_the_front(report: OptimizationReport) -> None:
@@ -112,4 +115,80 @@ async def test_trials_of_a_search_open_with_their_changes_in_the_browser(
         assert await tab.run("document.querySelectorAll('img, iframe, a').length") == 0
         assert r"\x1b[31m\u202e" in await tab.run("document.querySelector('.main').textContent")
         assert "✓ winner" in await tab.run("document.querySelector('.main').textContent")
+        assert tab.problems == []
+
+
+@pytest.fixture(scope="module")
+def raced() -> OptimizationReport:
+    """The report of a search that raced twelve sets of demos."""
+    optimizer = BootstrapFewShotWithRandomSearch(
+        metric=exact, max_bootstrapped_demos=3, max_labeled_demos=4, num_candidate_programs=10
+    )
+    program = optimizer.compile(Predict("question -> answer", lm=Stub()), trainset=rows(24), valset=rows(48, 100))
+    return OptimizationReport.of(program)
+
+
+def test_race_is_drawn_as_steps_over_calls_with_the_number_of_survivors(raced: OptimizationReport) -> None:
+    drawn = raced.plot("score").text
+    strip = drawn.partition("candidates still running")[2]
+    assert [int(number) for number in re.findall(r">(\d+)</text>", strip)] == [12, 6, 3, 2, 1]
+    circles = re.findall(r'<circle cx="([\d.]+)%"', drawn)
+    assert len(circles) == 12
+    assert len(set(circles)) == 5
+
+
+def test_search_without_a_race_has_no_strip_of_survivors(report: OptimizationReport) -> None:
+    one = replace(report, trials=report.trials[:1])
+    assert "candidates still running" not in one.plot("score").text
+
+
+def test_candidates_are_named_by_what_they_are(raced: OptimizationReport, tmp_path: Path) -> None:
+    names = [each["name"] for each in data_of(page_of(raced, tmp_path))["known"]]
+    assert names[:2] == ["labeled only, 4", "bootstrapped 3, labeled 1"]
+    assert not [name for name in names if "seed" in name]
+    known = data_of(page_of(raced, tmp_path))["known"]
+    assert all(each["mean"] is not None and each["rows"] for each in known)
+
+
+def test_prompts_of_the_winner_are_kept_in_the_report_and_in_its_json(raced: OptimizationReport) -> None:
+    messages = raced.prompts["self"]
+    assert [message["role"] for message in messages] == ["system", *["user", "assistant"] * 4]
+    assert OptimizationReport.from_json(raced.to_json()) == raced
+    before = {name: value for name, value in raced.to_json().items() if name != "prompts"}
+    assert OptimizationReport.from_json(before).prompts == {}
+
+
+def test_page_of_a_report_without_prompts_shows_the_fields_of_the_demos(
+    raced: OptimizationReport, tmp_path: Path
+) -> None:
+    page = outside_data(page_of(replace(raced, prompts={}), tmp_path))
+    assert "question=colour of" in page
+    assert "<td>labels</td>" in page
+
+
+def test_card_of_a_search_marks_changed_words_as_elements(report: OptimizationReport) -> None:
+    html = report._repr_html_()
+    assert "<ins>" in html
+    assert "{+" not in html
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("width", [1200, 390])
+async def test_drawings_of_a_search_fill_their_cards_with_text_of_twelve_pixels(
+    raced: OptimizationReport, tmp_path: Path, width: int
+) -> None:
+    raced.to_html(tmp_path / "search.html")
+    async with open_tab((tmp_path / "search.html").as_uri() + "#open=1", tmp_path) as tab:
+        await resize(tab, width)
+        shares = """[...document.querySelectorAll('figure svg')].map(each => {
+            const style = getComputedStyle(each.parentNode);
+            const room = each.parentNode.clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight);
+            return each.getBoundingClientRect().width / room;
+        })"""
+        assert all(share > 0.99 for share in await tab.run(shares))
+        assert await tab.run(SMALLEST_TEXT) >= 12
+        assert await tab.run(OUTSIDE) == []
+        assert await tab.run("document.documentElement.scrollWidth <= innerWidth")
+        labels = await tab.run("[...document.querySelectorAll('.main th')].map(each => each.textContent)")
+        assert labels == ["trial", "score", "rows", "candidate", "calls until then", "fate"]
         assert tab.problems == []

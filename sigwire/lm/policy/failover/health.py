@@ -25,6 +25,7 @@ from sigwire.lm.policy.registry import ProcessTable
 
 if TYPE_CHECKING:
     from sigwire.lm.policy.call import TargetKey
+from sigwire.show.numbers import seconds_text
 
 __all__ = ["Admission", "Circuit", "CircuitState", "Health", "circuit_of", "health_reset"]
 
@@ -143,7 +144,7 @@ class Circuit:
         seconds = self.wait(now)
         if not seconds:
             return None
-        return f"open {seconds:.1f} s" if self.state(now) == "open" else "probed by another call"
+        return f"open {seconds_text(seconds)}" if self.state(now) == "open" else "probed by another call"
 
     # --- a call: ``enter``, then one of ``succeed``, ``fail`` and ``withdraw``
 

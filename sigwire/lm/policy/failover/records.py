@@ -9,6 +9,7 @@ from sigwire.core.json import Value
 from sigwire.lm.policy.failover.health import Circuit, CircuitState
 from sigwire.show.card import Card, HasCard
 from sigwire.show.cleaning import inline
+from sigwire.show.numbers import count
 
 __all__ = ["HealthTable", "TargetHealth", "health_row"]
 
@@ -77,7 +78,7 @@ class HealthTable(HasCard):
             )
             for row in self.rows
         ]
-        return Card("Health", f"{len(cells)} targets", table=[names, *cells])
+        return Card("Health", count(len(cells), "target"), table=[names, *cells])
 
 
 _MOST_SHOWN = 4  # targets in a line

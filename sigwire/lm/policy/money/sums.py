@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from sigwire.core.json import Value
 from sigwire.errors import BudgetSpent
+from sigwire.show.numbers import money_text
 
 __all__ = ["Amounts", "BudgetLimits", "Part", "Refusal", "Sums", "dollars", "units"]
 
@@ -52,7 +53,7 @@ class Amounts(Value):
         at_least = "at least " if self.unpriced or self.estimated else ""
         known = [("calls", self.calls), ("tokens", self.tokens)]
         counts = [f"{count:,} {name}" for name, count in known if count is not None]
-        money = [] if self.money is None else [f"${self.money:.6g}"]
+        money = [] if self.money is None else [money_text(self.money, 6)]
         return at_least + ", ".join([*money, *counts])
 
 
@@ -91,7 +92,7 @@ class Refusal(NamedTuple):
         """Return the error for the caller."""
         part, is_money = self.part, self.part == "money"
         amounts = [dollars(amount) if is_money else amount for amount in (self.spent, self.limit, self.needed)]
-        spent, limit, needed = (f"${amount:.6g}" if is_money else f"{amount:,}" for amount in amounts)
+        spent, limit, needed = (money_text(amount, 6) if is_money else f"{amount:,}" for amount in amounts)
         smaller = "" if part == "calls" else ", or give the call a smaller max_tokens"
         return BudgetSpent(
             f"The budget is spent: {spent} of {limit}{'' if is_money else f' {part}'}, and this call may take {needed} "
