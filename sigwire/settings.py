@@ -14,7 +14,7 @@ import contextvars
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypeVar
 
 from sigwire.core.narrow import is_items, is_mapping
 from sigwire.core.tools.hooks import find_injected_with
@@ -60,6 +60,12 @@ class Settings:
     rollout_id: int | str | None = _key(None, "Calls share stored answers with calls of the same id only.", "sample")
     budget: Budget | None = _key(None, "A `Budget` for every call, around those of `with` blocks.", "budget")
     warn_on_type_mismatch: bool = _key(True, "Warn when an input does not fit its declared type.", "switch")
+    unknown_inputs: Literal["error", "warn", "ignore"] | None = _key(
+        None,
+        'Inputs that a signature does not have: `"error"` refuses the call, `"warn"` and `"ignore"` leave them out; `None` is '
+        '`"error"`, and `"warn"` for modules of `sigwire.dspy`.',
+        "unknown inputs",
+    )
     max_depth: int = _key(8, "How many calls of tools may be nested; a deeper call is not run.", "positive")
     injected: Mapping[str, object] | None = _key(
         None, "Values of `Injected` parameters of tools, by name; never shown.", "injected", repr=False
@@ -86,6 +92,7 @@ _CHECKS: dict[str, tuple[Callable[[object], bool], str]] = {
     "sample": (lambda value: value is None or type(value) in (int, str), "a number, a text or None"),
     "trace": (lambda value: value is None or isinstance(value, list), "a list or None"),
     "switch": (lambda value: isinstance(value, bool), "True or False"),
+    "unknown inputs": (lambda value: value in (None, "error", "warn", "ignore"), '"error", "warn", "ignore" or None'),
     "count": (lambda value: _is_number(value, 0), "a number, 0 or more"),
     "positive": (lambda value: _is_number(value, 1), "a number above 0"),
     "injected": (

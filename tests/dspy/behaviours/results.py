@@ -42,7 +42,7 @@ _REASONS = {
         field_types/type_custom_blocks_in_message field_types/document_in_prompt field_types/document_list_in_prompt
         field_types/document_wrapped_json
         models/cache_put modules/program_pickle modules/program_history_default
-        predict/endpoint_7 predict/endpoint_8 predict/predict_extra_warns predict/predict_missing_required
+        predict/endpoint_7 predict/endpoint_8 predict/predict_missing_required
         predict/predict_typed_demos
         tools/tool_id_absent_in_container
     """,
