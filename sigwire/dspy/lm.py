@@ -23,6 +23,7 @@ from sigwire.core.record import FieldValues
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools.calls import ToolCall, number_calls
+from sigwire.dspy.models.litellm_options import CREDENTIALS, TRANSLATED, chat_name, read_options, translate
 from sigwire.dspy.models.overridden_call import ENTRIES, Entry, OverriddenCall, running_call
 from sigwire.dspy.models.token_limits import check_reasoning_options, name_limit
 from sigwire.dspy.saving import read_lm
@@ -295,8 +296,13 @@ class LM(BaseLM, client.LM):
     models is ``max_completion_tokens``. ``finetuning_model``, ``launch_kwargs`` and ``train_kwargs`` are kept as attributes
     and not saved: nothing is trained here. ``use_developer_role`` is what the Responses wire does.
 
-    Raises ``ConfigurationError`` for a ``model_type`` other than "chat" and "responses", and for a reasoning model with a
-    temperature other than 1 or a limit below 16000.
+    LiteLLM's options are taken (``models.litellm_options``): ``vertex_project``, ``aws_region_name``, ``request_timeout``,
+    ``response_format``, ``drop_params`` and others by sigwire's names, options of the host as the host has them. An option
+    that sigwire does not know goes into the body of requests; a misspelt one is refused. ``model_type="text"`` is LiteLLM's
+    model ``text-completion-openai/...``.
+
+    Raises ``ConfigurationError`` for another ``model_type``, for a reasoning model with a temperature other than 1 or a limit
+    below 16000, and for LiteLLM's options that have no counterpart; ``UnsupportedOption`` for a misspelt option.
 
     >>> lm = LM("openai/gpt-5-mini", "responses", 1.0, 20_000, rollout_id=3)
     >>> lm.model_type, lm.supports_function_calling, lm.kwargs["rollout_id"], lm.kwargs["max_completion_tokens"]
@@ -307,6 +313,9 @@ class LM(BaseLM, client.LM):
         ("supports_function_calling", "supports_reasoning", "supports_response_schema", "supported_params"),
         "pass capabilities=Capabilities(...) to the constructor",
     )
+    own_options = TRANSLATED
+    open_options = True
+    provider: object = None
 
     def __init__(
         self,
@@ -342,6 +351,9 @@ class LM(BaseLM, client.LM):
             )
             self.model_type = model_type
             return
+        if not is_mapping(kwargs.get("provider", {})):  # DSPy's object for training; OpenRouter's option is a mapping
+            self.provider = kwargs.pop("provider")
+        model, kwargs = read_options(model, model_type, kwargs)
         wire = wire or _wire_of(model_type, model)
         super().__init__(model, model_type, temperature, max_tokens, cache, callbacks, num_retries, wire=wire, **kwargs)
         check_reasoning_options(model, temperature, max_tokens)
@@ -351,8 +363,12 @@ class LM(BaseLM, client.LM):
         """Return the model with changes; see ``sigwire.LM.copy``."""
         if self._answers_itself:
             return base.BaseLM.copy(self, **updates)  # pyright: ignore[reportReturnType]
+        kind = updates.get("model_type", self.model_type)
+        name = updates.pop("model", self.model if kind == "text" else chat_name(self.model, self.model_type))
+        model, options = read_options(name, kind, wrap_secrets(updates))
+        updates = options if model == self.model else {**options, "model": model}
         if "model_type" in updates:
-            updates.setdefault("wire", _wire_of(updates["model_type"], updates.get("model", self.model)))
+            updates.setdefault("wire", _wire_of(updates["model_type"], model))
         new = super().copy(**updates)
         if "max_tokens" in updates and "max_completion_tokens" not in updates:
             new.kwargs.pop("max_completion_tokens", None)
@@ -381,6 +397,8 @@ class LM(BaseLM, client.LM):
     ) -> base.BaseLM:
         """Build a model from the dict of ``dump_state``; also a copy with a limit that the constructor refuses."""
         is_trusted = allow_unsafe_lm_state or allow_custom_lm_class
+        if not is_trusted and is_mapping(state):
+            state = {name: value for name, value in state.items() if name not in CREDENTIALS}
         given = dict(state) if is_mapping(state) and not is_too_deep(dict(state)) else {}
         limits = {name: given[name] for name in ("temperature", "max_tokens") if given.get(name) is not None}
         try:
@@ -392,6 +410,11 @@ class LM(BaseLM, client.LM):
         except TypeError:  # a value of another type: the constructor refuses it in words
             pass
         return super().load_state(state, allow_unsafe_lm_state=is_trusted)
+
+    def prepare_request(self, request: Request) -> Request:
+        """Return the request with LiteLLM's options in sigwire's form."""
+        passes_on = find_provider(self.model)[0].backend == "bridge"
+        return super().prepare_request(translate(request, self._known_options, passes_on=passes_on))
 
     def check_options(self, options: Iterable[str], stage: str = "making an LM") -> None:
         """Raise ``ConfigurationError`` for an option that the model does not take; a subclass may take any."""
@@ -426,7 +449,7 @@ class LM(BaseLM, client.LM):
 
 # DSPy's options of models that it trains: in states and in arguments empty, as no model is trained here.
 _NO_TRAINING: JsonObject = {"finetuning_model": None, "launch_kwargs": {}, "train_kwargs": {}}
-_WIRES: Mapping[str, str | None] = {"chat": None, "responses": "responses"}
+_WIRES: Mapping[str, str | None] = {"chat": None, "responses": "responses", "text": None}
 
 
 def _wire_of(model_type: str, model: str) -> str | None:

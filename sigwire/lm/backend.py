@@ -37,7 +37,10 @@ class Backend(Protocol):
         ...
 
     def option_names(self) -> Iterable[Collection[str] | None]:
-        """Return collections of the options that the backend knows, in the order of use; ``None``: it may know any."""
+        """Return collections of the options that the backend knows, in the order of use; ``None``: it may know any.
+
+        A backend with ``takes_any_option`` gets unknown options in ``extra_body``, below its ``open_path()`` if it has one.
+        """
         ...
 
 

@@ -159,7 +159,8 @@ class BaseLM:
 
     history_size: int = 50
     model_type: str = "chat"  # an entry of ``history``
-    own_options: ClassVar[frozenset[str]] = frozenset()  # those that a subclass handles and does not send
+    own_options: ClassVar[frozenset[str]] = frozenset()
+    """The options that a subclass handles itself and does not send."""
     _capabilities: Capabilities | None = None
     _removed: tuple[str, ...] = ()
 

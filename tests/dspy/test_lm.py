@@ -66,8 +66,8 @@ async def test_model_type_chooses_the_wire_and_rollout_id_is_not_sent(options: d
 
 
 def test_model_type_of_another_name_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="model_type='text'"):
-        LM("openai/gpt-4.1", model_type="text")
+    with pytest.raises(ConfigurationError, match="model_type='image'"):
+        LM("openai/gpt-4.1", model_type="image")
 
 
 def test_a_copy_takes_another_model_type() -> None:
