@@ -55,6 +55,12 @@ class Settings:
     max_history_size: int = _key(
         0, "How many requests each module remembers for `inspect_history`; 0 is none.", "count"
     )
+    max_reasks: int = _key(
+        0,
+        "How often an answer that cannot be parsed is sent back with its errors, unless the call, the module, the model or the "
+        "adapter decides, in this order.",
+        "count",
+    )
     num_threads: int = _key(8, "How many calls `batch` and `abatch` have under way at once.", "positive")
     fresh: bool = _key(False, "Calls read no stored answer, but store theirs (see `configure_cache`).", "switch")
     rollout_id: int | str | None = _key(None, "Calls share stored answers with calls of the same id only.", "sample")
@@ -62,8 +68,8 @@ class Settings:
     warn_on_type_mismatch: bool = _key(True, "Warn when an input does not fit its declared type.", "switch")
     unknown_inputs: Literal["error", "warn", "ignore"] | None = _key(
         None,
-        'Inputs that a signature does not have: `"error"` refuses the call, `"warn"` and `"ignore"` leave them out; `None` is '
-        '`"error"`, and `"warn"` for modules of `sigwire.dspy`.',
+        'Inputs that a signature does not have: `"error"` refuses the call, `"warn"` and `"ignore"` leave them out; `None` '
+        "leaves it to the class of the module.",
         "unknown inputs",
     )
     max_depth: int = _key(8, "How many calls of tools may be nested; a deeper call is not run.", "positive")

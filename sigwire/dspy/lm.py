@@ -23,7 +23,7 @@ from sigwire.core.record import FieldValues
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools.calls import ToolCall, number_calls
-from sigwire.dspy.models.litellm_options import CREDENTIALS, TRANSLATED, chat_name, read_options, translate
+from sigwire.dspy.models.litellm_options import TRANSLATED, chat_name, read_options, translate
 from sigwire.dspy.models.overridden_call import ENTRIES, Entry, OverriddenCall, running_call
 from sigwire.dspy.models.token_limits import check_reasoning_options, name_limit
 from sigwire.dspy.saving import read_lm
@@ -397,8 +397,6 @@ class LM(BaseLM, client.LM):
     ) -> base.BaseLM:
         """Build a model from the dict of ``dump_state``; also a copy with a limit that the constructor refuses."""
         is_trusted = allow_unsafe_lm_state or allow_custom_lm_class
-        if not is_trusted and is_mapping(state):
-            state = {name: value for name, value in state.items() if name not in CREDENTIALS}
         given = dict(state) if is_mapping(state) and not is_too_deep(dict(state)) else {}
         limits = {name: given[name] for name in ("temperature", "max_tokens") if given.get(name) is not None}
         try:

@@ -31,6 +31,7 @@ from sigwire.effects.loops import block_on_result, to_thread
 from sigwire.effects.network import check_network
 from sigwire.effects.steps import FunctionEffect, Steps, arun, run
 from sigwire.errors import CallerError, ConfigurationError, InputError, LMUnexpectedError, OverrideError, StateError
+from sigwire.keywords import check_whole
 from sigwire.lm.openai_dicts import decode_call, encode_call, encode_outputs
 from sigwire.lm.policy.cache.choice import CacheMode
 from sigwire.lm.preview.call_log import CallLog, CallRecord
@@ -161,6 +162,8 @@ class BaseLM:
     model_type: str = "chat"  # an entry of ``history``
     own_options: ClassVar[frozenset[str]] = frozenset()
     """The options that a subclass handles itself and does not send."""
+    max_reasks: int | None = None
+    """How often modules that do not say send an answer that cannot be parsed back; ``None``: as the adapter or the setting."""
     _capabilities: Capabilities | None = None
     _removed: tuple[str, ...] = ()
 
@@ -174,6 +177,7 @@ class BaseLM:
         callbacks: Sequence[Any] | None = None,
         num_retries: int = 3,
         capabilities: Capabilities | None = None,
+        max_reasks: int | None = None,
         **kwargs: Any,
     ) -> None:
         if (model_type := kwargs.pop("model_type", "chat")) != "chat":  # earlier states name it
@@ -188,6 +192,9 @@ class BaseLM:
         self.model = model
         self.cache = cache
         self.num_retries = num_retries
+        if max_reasks is not None:
+            check_whole("max_reasks", max_reasks, f"making {model!r}", of="re-asks", most=1_000)
+            self.max_reasks = max_reasks
         self.callbacks: list[Any] = list(callbacks or ())
         kwargs = dict(wrap_secrets(kwargs))
         self.kwargs: dict[str, Any] = {"temperature": temperature, "max_tokens": max_tokens, **kwargs}
@@ -412,6 +419,7 @@ class BaseLM:
             "model": self.model,
             "cache": self.cache,
             "num_retries": self.num_retries,
+            **({} if self.max_reasks is None else {"max_reasks": self.max_reasks}),
         }
 
     @classmethod

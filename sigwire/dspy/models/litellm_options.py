@@ -16,7 +16,7 @@ from sigwire.lm.openai_dicts import decode_response_format, get
 from sigwire.lm.providers.registry import find_provider
 from sigwire.lm.providers.row import Provider
 
-__all__ = ["CREDENTIALS", "TRANSLATED", "ModelOptions", "chat_name", "read_options", "translate"]
+__all__ = ["TRANSLATED", "ModelOptions", "chat_name", "read_options", "translate"]
 
 # Arguments of ``LM`` by LiteLLM's names.
 _ARGUMENTS: Mapping[str, str] = {
@@ -38,11 +38,8 @@ _VARIABLES: Mapping[str, str] = {
 _OPTIONS: Mapping[str, str] = {"guardrailConfig": "guardrail_config", "guardrailIdentifier": "guardrail_identifier"}
 _HEADERS: Mapping[str, str] = {"organization": "OpenAI-Organization"}
 
-CREDENTIALS = frozenset(
-    "aws_access_key_id aws_secret_access_key aws_session_token vertex_ai_credentials vertex_credentials".split()
-)
-"""Options that sign requests. A file is not trusted with them: they may name another account, or a file to read."""
-
+# Options that sign requests. They are secrets by their names: no file holds them, or is read for them.
+_GOOGLE_KEYS = ("vertex_credentials", "vertex_ai_credentials")
 _AWS_KEYS = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
 _NO_EFFECT = frozenset(
     "base_model caching context_window_fallback_dict cooldown_time custom_prompt_dict force_timeout input_cost_per_second "
@@ -137,7 +134,7 @@ def _read_for_host(model: str, row: Provider, options: dict[str, Any]) -> None:
         )
     for name in ignored:
         del options[name]
-    keys = {name: options.pop(name) for name in CREDENTIALS & options.keys()}
+    keys = {name: options.pop(name) for name in (*_AWS_KEYS, *_GOOGLE_KEYS) if name in options}
     if (signer := _SIGNERS.get(row.authorize)) is not None:
         found = {name: value for name, value in keys.items() if name in signer.names and value}
         if found:
@@ -177,7 +174,7 @@ class _Signer(NamedTuple):
 
 _SIGNERS: Mapping[str, _Signer] = {
     "sigwire.lm.providers.aws:sign": _Signer(frozenset(_AWS_KEYS), _aws),
-    "sigwire.lm.providers.google:access_token": _Signer(CREDENTIALS - {*_AWS_KEYS}, _google),
+    "sigwire.lm.providers.google:access_token": _Signer(frozenset(_GOOGLE_KEYS), _google),
 }
 """By the function that authorizes the requests of a row."""
 

@@ -36,7 +36,7 @@ _REASONS = {
     """,
     # Each is named in docs/coming-from-dspy.md.
     "on purpose": """
-        adapters_baml/baml_circular adapters_chat/chat_fallback_second_request adapters_chat/chat_null_content
+        adapters_baml/baml_circular adapters_chat/chat_null_content
         adapters_chat/chat_empty_content adapters_json_and_xml/json_structured_is_model
         adapters_json_and_xml/json_dict_output_object_mode adapters_json_and_xml/json_toolcalls_text_object_mode
         field_types/type_custom_blocks_in_message field_types/document_in_prompt field_types/document_list_in_prompt
