@@ -22,6 +22,7 @@ from sigwire.errors import ConfigurationError, suggest
 from sigwire.lm.policy.cache.choice import read_settings_from
 from sigwire.lm.policy.money.opened import find_budget_with
 from sigwire.observe.callbacks import CallbackLike, listen_to
+from sigwire.observe.place import find_history_size_with
 
 if TYPE_CHECKING:
     from sigwire.adapters.base import Adapter
@@ -53,7 +54,9 @@ class Settings:
     max_trace_size: int = _key(10_000, "How many entries `trace` keeps; the oldest go first.", "count")
     track_usage: bool = _key(False, "The outermost module puts token totals by model on its prediction.", "switch")
     max_history_size: int = _key(
-        0, "How many requests each module remembers for `inspect_history`; 0 is none.", "count"
+        0,
+        "How many requests each module remembers for `inspect_history`; 0 is none. A model keeps as many, 50 at least.",
+        "count",
     )
     max_reasks: int = _key(
         0,
@@ -257,5 +260,6 @@ def _callbacks() -> Sequence[CallbackLike]:  # ``current()`` spared: each call a
 
 listen_to(_callbacks)
 read_settings_from(current)
+find_history_size_with(lambda: current().max_history_size)
 find_budget_with(lambda: current().budget)
 find_injected_with(lambda: current().injected)

@@ -91,6 +91,7 @@ class BaseLM(base.BaseLM):
         ),
     }
     entries = OverriddenEntries()
+    history_size = 10_000
 
     def __init__(
         self,
@@ -172,6 +173,10 @@ class BaseLM(base.BaseLM):
     def _model_steps(self, request: Request, *, streamed: bool) -> Steps[Response]:
         """Answer by the model itself."""
         return self._steps(request, streamed=streamed)
+
+    def history_limit(self, configured: int) -> int:
+        """Return how many calls ``history`` keeps: by ``max_history_size``, also if that is less; else DSPy's 10,000."""
+        return configured or self._history.size
 
     def default_capabilities(self) -> Capabilities:
         """Return the capabilities of a model that is made without ``capabilities``."""

@@ -37,7 +37,7 @@ from sigwire.lm.policy.cache.choice import CacheMode
 from sigwire.lm.preview.call_log import CallLog, CallRecord
 from sigwire.lm.secrets import mask_secrets, redact_url, storable_options, without_secrets, wrap_secrets
 from sigwire.observe.callbacks import watched_steps
-from sigwire.observe.place import asked
+from sigwire.observe.place import asked, kept_calls
 from sigwire.observe.usage import counted_steps
 from sigwire.overriding import check_overrides
 
@@ -136,7 +136,8 @@ class BaseLM:
     """Base of language models: define ``forward`` and use the instance like any other model.
 
     ``kwargs`` holds the generation options, always with ``temperature`` and ``max_tokens``; a subclass merges them into its
-    calls. ``capabilities`` defaults to none. ``history`` holds the last ``history_size`` calls; 0 keeps none.
+    calls. ``capabilities`` defaults to none. ``history`` holds the last ``history_size`` calls, or
+    as many as the setting ``max_history_size`` if that is more; 0 keeps none.
 
     >>> class Shout(BaseLM):
     ...     def forward(self, request):
@@ -155,7 +156,7 @@ class BaseLM:
     )
     entries: ClassVar[Entries] = Entries()
     """The methods that a subclass overrides to answer; a base class may have others."""
-    _hooks: ClassVar[Sequence[str]] = ("default_capabilities", "entries")
+    _hooks: ClassVar[Sequence[str]] = ("default_capabilities", "entries", "history_limit")
     _overrides: ClassVar[frozenset[str]] = frozenset()  # the entries that a subclass overrides
 
     history_size: int = 50
@@ -301,8 +302,16 @@ class BaseLM:
             self._history.add_failure(record, error)
             raise
         if self._history.size:
+            self._history.keep(self.history_limit(kept_calls()))
             self._history.add(CallRecord(self.model, self.model_type, request, response, prompt, asker))
         return response
+
+    def history_limit(self, configured: int) -> int:
+        """Return how many calls ``history`` keeps. ``configured``: by the setting ``max_history_size``, 0 if it is not set.
+
+        A history with a limit of 0 keeps none, whatever the setting is. A subclass may decide otherwise.
+        """
+        return max(self._history.size, configured)
 
     def check_options(self, options: Iterable[str], stage: str = "making a model") -> None:
         """Raise ``UnsupportedOption`` for a name that is no option of the model. ``forward`` of a subclass may take any."""

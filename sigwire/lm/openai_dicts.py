@@ -9,8 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from pydantic import BaseModel
-
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message, Part, Role
 from sigwire.core.narrow import is_mapping
@@ -251,8 +249,8 @@ def decode_response_format(wanted: object) -> ResponseFormat | None:
     >>> decode_response_format({"type": "json_object"})
     ResponseFormat(schema=None, name='response', required=False)
     """
-    if isinstance(wanted, type) and issubclass(wanted, BaseModel):
-        return ResponseFormat(wanted.model_json_schema(), wanted.__name__)
+    if isinstance(wanted, type) and (schema := getattr(wanted, "model_json_schema", None)) is not None:  # of pydantic
+        return ResponseFormat(schema(), wanted.__name__)
     if wanted is None or isinstance(wanted, ResponseFormat):
         return wanted
     if not is_mapping(wanted):
