@@ -2,7 +2,7 @@
 
 ``use_native_function_calling`` is another name for ``native_tools``. ``native_response_types`` without ``Reasoning`` keeps
 an output of that type from switching the model's own reasoning on, and is a warning for other types. If an answer cannot be
-read, ``use_json_adapter_fallback`` asks once more with ``JSONAdapter``; both requests are in ``prediction.attempts``.
+read, ``use_json_adapter_fallback`` makes one more request with ``JSONAdapter``; both requests are in ``prediction.attempts``.
 
 A subclass may override ``format``, ``parse`` and the ``format_...`` methods in ``HOOKS``; every call uses them. Messages
 are dicts in OpenAI's form, whose content is text or a list of parts.
@@ -266,7 +266,7 @@ def own_call(adapter: object) -> object:
 
 @dataclass(frozen=True)
 class ChatAdapter(Adapter, chat.ChatAdapter):  # pyright: ignore[reportIncompatibleMethodOverride]
-    """``sigwire.ChatAdapter`` with DSPy's options and methods. It falls back to JSON unless told otherwise."""
+    """``sigwire.ChatAdapter`` with DSPy's options and methods. By default it falls back to JSON."""
 
     falls_back: bool = field(default=True, init=False, repr=False)
 
@@ -289,7 +289,7 @@ class BAMLAdapter(JSONAdapter):
 
 @dataclass(frozen=True)
 class XMLAdapter(Adapter, xml.XMLAdapter):  # pyright: ignore[reportIncompatibleMethodOverride]
-    """``sigwire.XMLAdapter`` with DSPy's options and methods. It falls back to JSON unless told otherwise."""
+    """``sigwire.XMLAdapter`` with DSPy's options and methods. By default it falls back to JSON."""
 
     falls_back: bool = field(default=True, init=False, repr=False)
 

@@ -416,6 +416,8 @@ class LM(BaseLM, client.LM):
 
     def prepare_request(self, request: Request) -> Request:
         """Return the request with LiteLLM's options in sigwire's form."""
+        if TRANSLATED.isdisjoint(request.options):
+            return super().prepare_request(request)
         passes_on = find_provider(self.model)[0].backend == "bridge"
         return super().prepare_request(translate(request, self._known_options, passes_on=passes_on))
 

@@ -164,7 +164,7 @@ class BaseLM:
     own_options: ClassVar[frozenset[str]] = frozenset()
     """The options that a subclass handles itself and does not send."""
     max_reasks: int | None = None
-    """How often modules that do not say send an answer that cannot be parsed back; ``None``: as the adapter or the setting."""
+    """How often modules without a number of their own send an answer that cannot be parsed back; ``None``: as the adapter or the setting."""
     _capabilities: Capabilities | None = None
     _removed: tuple[str, ...] = ()
 

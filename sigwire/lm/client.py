@@ -237,7 +237,7 @@ class LM(BaseLM):
         options = {name: value for name, value in self.kwargs.items() if value is not None}
         choice = None
         if not (request.options or options):
-            return request, None
+            return self.prepare_request(request), None
         if ALIASES.isdisjoint(options) and ALIASES.isdisjoint(request.options):
             options |= request.options
         else:

@@ -137,7 +137,7 @@ def answer_steps(context: CallContext, request: Request, reasks: int, purpose: _
 
 
 def _fallback_steps(context: CallContext, request: Request, failure: ModelError) -> Steps[Prediction]:
-    """Ask once more with another adapter, after an answer that could not be parsed."""
+    """Make one more request with another adapter, after an answer that could not be parsed."""
     try:
         return (yield from answer_steps(context, request, 0, "repair"))
     except _REASKABLE as error:

@@ -106,5 +106,5 @@ def find_history_size_with(find: Callable[[], int]) -> None:
 
 
 def kept_calls() -> int:
-    """Return how many calls histories keep by the settings of the current context; 0 if these do not say."""
+    """Return how many calls histories keep by the settings of the current context; 0 if these set none."""
     return _history_size()

@@ -1,4 +1,4 @@
-"""DSPy's JSON fallback: an answer that cannot be read is asked for once more with the JSON adapter."""
+"""DSPy's JSON fallback: an answer that cannot be read leads to one more request with the JSON adapter."""
 
 from __future__ import annotations
 

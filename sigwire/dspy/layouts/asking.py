@@ -43,7 +43,7 @@ def ask_steps(
 ) -> Steps[list[dict[str, Any]]]:
     """Ask a model; return the fields of each choice. ``reasons``: outputs of type ``Reasoning`` switch it on.
 
-    An answer that cannot be parsed is asked for once more with the fallback of the adapter, if it has one.
+    An answer that cannot be parsed leads to one more request with the fallback of the adapter, if it has one.
     """
     asked = partial(
         _asked_steps, lm=lm, options=options, signature=signature, demos=demos, inputs=inputs, reasons=reasons

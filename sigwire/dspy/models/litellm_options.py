@@ -98,8 +98,8 @@ def read_options(model: str, model_type: str, given: Mapping[str, Any]) -> Model
     if model_type == "text" and not model.startswith(_TEXT):
         model = _TEXT + model.partition("/")[2] if "/" in model else _TEXT + model
     row, _ = find_provider(model)
-    for name, ours in _ARGUMENTS.items():
-        _rename(options, name, ours)
+    for name, argument in _ARGUMENTS.items():
+        _rename(options, name, argument)
     headers = {header: options.pop(name) for name, header in _HEADERS.items() if options.get(name) is not None}
     if headers:
         options["headers"] = {**headers, **(options.get("headers") or {})}
@@ -121,13 +121,13 @@ def _read_for_host(model: str, row: Provider, options: dict[str, Any]) -> None:
     """Change the options of a model that LiteLLM does not reach."""
     for name in _INSTEAD.keys() & options.keys():
         raise ConfigurationError(f"{name} is not supported (creating LM({model!r})). {_INSTEAD[name]}")
-    for name, ours in _VARIABLES.items():
-        if ours in row.variables:
-            _rename(options, name, ours)
+    for name, argument in _VARIABLES.items():
+        if argument in row.variables:
+            _rename(options, name, argument)
         else:
             options.pop(name, None)
-    for name, ours in _OPTIONS.items():
-        _rename(options, name, ours)
+    for name, argument in _OPTIONS.items():
+        _rename(options, name, argument)
     if ignored := sorted(_NO_EFFECT & options.keys()):
         warn_user(
             f"{', '.join(ignored)} would steer LiteLLM, which does not reach {model!r}. Leave it out: it has no effect."
@@ -141,10 +141,10 @@ def _read_for_host(model: str, row: Provider, options: dict[str, Any]) -> None:
             options["transport"] = signer.make(found, options)
 
 
-def _rename(options: dict[str, Any], name: str, ours: str) -> None:
+def _rename(options: dict[str, Any], name: str, argument: str) -> None:
     value = options.pop(name, None)
-    if value is not None and options.get(ours) is None:
-        options[ours] = value
+    if value is not None and options.get(argument) is None:
+        options[argument] = value
 
 
 def _aws(keys: Mapping[str, Any], options: Mapping[str, Any]) -> object:
@@ -208,6 +208,6 @@ def translate(request: Request, known: Callable[[], Collection[str]], *, passes_
             lives = [get(get(point, "control"), "ttl") for point in points]
             options.setdefault("prompt_cache", {"ttl": "1h" if "1h" in lives else "5m"})
         unknown = (_OPENAI_PARAMS & options.keys()) - {*(allowed or ())} - {*known()} if drops else set[str]()
-        left_out = unknown.union(dropped or (), _NO_EFFECT)
-        options = {name: value for name, value in options.items() if name not in left_out}
+        omitted = unknown.union(dropped or (), _NO_EFFECT)
+        options = {name: value for name, value in options.items() if name not in omitted}
     return request.with_options(cast("dict[str, JsonValue]", options))

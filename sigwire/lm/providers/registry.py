@@ -93,7 +93,7 @@ def find_provider(model: str) -> tuple[Provider, str]:
 def _rows_listing(model: str) -> tuple[Provider, ...]:
     """Return the rows that list a model by name, of those that need nothing but a key.
 
-    Rows of clouds need a project or a resource as well, and rows of users' servers list what somebody may have there.
+    Rows of clouds need a project or a resource as well, and rows of users' servers list the models that a server may have.
     """
     plain = (row for row in _rows.values() if row.base_url and not row.variables and row.key == "needed")
     return tuple(row for row in plain if row.lists_model(model) and row.rule_for(model).names != ("*",))
