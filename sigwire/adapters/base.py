@@ -55,7 +55,7 @@ class Adapter(ChecksKeywords, AdapterOptions, ABC):
     For a model that is offered tools as text: ``tool_schemas`` shows them in "full" or "compact"; ``text_tools`` is the form
     of calls and results, "fenced" or a model family's own such as "hermes" (``text_tools.styles``).
 
-    ``max_reasks``: how often an unreadable answer is sent back, for modules and models without a number (``None``: the setting).
+    ``max_reasks``: re-asks after an unreadable answer, for modules and models without a number (``None``: the setting).
 
     ``calls_alone``: calls written as text count only in a message without other text; ``False``: wherever they are not
     quoted. ``None``: the former if tools are offered natively (``~~~tool_call`` blocks may follow text), else the latter.
@@ -135,7 +135,7 @@ class Adapter(ChecksKeywords, AdapterOptions, ABC):
         return Plan(setup)
 
     def fallback(self) -> Adapter | None:
-        """Return the adapter that makes one more request if an answer cannot be parsed and no re-ask is left; ``None`` for none.
+        """Return the adapter of one more request after an answer that cannot be parsed; ``None`` for none.
 
         A subclass may override it. The second request has the signature, the inputs and the demos of the first.
         """

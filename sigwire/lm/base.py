@@ -31,7 +31,6 @@ from sigwire.effects.loops import block_on_result, to_thread
 from sigwire.effects.network import check_network
 from sigwire.effects.steps import FunctionEffect, Steps, arun, run
 from sigwire.errors import CallerError, ConfigurationError, InputError, LMUnexpectedError, OverrideError, StateError
-from sigwire.keywords import check_whole
 from sigwire.lm.openai_dicts import decode_call, encode_call, encode_outputs
 from sigwire.lm.policy.cache.choice import CacheMode
 from sigwire.lm.preview.call_log import CallLog, CallRecord
@@ -164,7 +163,7 @@ class BaseLM:
     own_options: ClassVar[frozenset[str]] = frozenset()
     """The options that a subclass handles itself and does not send."""
     max_reasks: int | None = None
-    """How often modules without a number of their own send an answer that cannot be parsed back; ``None``: as the adapter or the setting."""
+    """Re-asks of modules without a number of their own; ``None``: as the adapter or the setting."""
     _capabilities: Capabilities | None = None
     _removed: tuple[str, ...] = ()
 
@@ -194,7 +193,10 @@ class BaseLM:
         self.cache = cache
         self.num_retries = num_retries
         if max_reasks is not None:
-            check_whole("max_reasks", max_reasks, f"making {model!r}", of="re-asks", most=1_000)
+            if type(max_reasks) is not int or not 0 <= max_reasks <= 1_000:
+                raise ConfigurationError(
+                    f"max_reasks is a number of re-asks, 0 to 1000, not {max_reasks!r:.80} (making {model!r})."
+                )
             self.max_reasks = max_reasks
         self.callbacks: list[Any] = list(callbacks or ())
         kwargs = dict(wrap_secrets(kwargs))

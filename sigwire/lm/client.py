@@ -13,12 +13,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 from sigwire.core.capabilities import Capabilities
-from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.json import JsonObject
 from sigwire.core.request import Request, check_prompt_cache
 from sigwire.core.response import LMWarning, Response
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, StateError, UnsupportedOption, suggest
-from sigwire.lm.backend import make_backend
+from sigwire.lm.backend import make_backend, move_options
 from sigwire.lm.base import BaseLM, LanguageModel, named_in_files
 from sigwire.lm.option_aliases import ALIASES, COMMON_OPTIONS, canonical_options
 from sigwire.lm.policy.cache.choice import (
@@ -257,16 +257,10 @@ class LM(BaseLM):
         unknown = request.options.keys() - COMMON_OPTIONS if self._takes_any() else ()
         if not unknown or not (unknown := unknown - self._known_options()):
             return request
-        from sigwire.lm.codecs.shared.options import merge_objects, set_path  # few calls have such options
-
         if not unknown <= self._open_names:
             self.check_options(unknown, "making a request")
             self._open_names |= unknown
-        options, body = dict(request.options), dict[str, JsonValue]()
-        for name in [name for name in options if name in unknown]:
-            set_path(body, f"{self._open_path()}{name}", options.pop(name))
-        given = cast("JsonObject", options.get("extra_body") or {})
-        return request.with_options({**options, "extra_body": merge_objects(body, given)})
+        return request.with_options(move_options(request.options, unknown, self._open_path()))
 
     def _takes_any(self) -> bool:
         return self.open_options or getattr(self._backend, "takes_any_option", False)
