@@ -14,7 +14,7 @@ import contextvars
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeAlias, TypeVar
 
 from sigwire.core.narrow import is_items, is_mapping
 from sigwire.core.tools.hooks import find_injected_with
@@ -22,6 +22,7 @@ from sigwire.errors import ConfigurationError, suggest
 from sigwire.lm.policy.cache.choice import read_settings_from
 from sigwire.lm.policy.money.opened import find_budget_with
 from sigwire.observe.callbacks import CallbackLike, listen_to
+from sigwire.observe.place import find_history_size_with
 
 if TYPE_CHECKING:
     from sigwire.adapters.base import Adapter
@@ -53,13 +54,27 @@ class Settings:
     max_trace_size: int = _key(10_000, "How many entries `trace` keeps; the oldest go first.", "count")
     track_usage: bool = _key(False, "The outermost module puts token totals by model on its prediction.", "switch")
     max_history_size: int = _key(
-        0, "How many requests each module remembers for `inspect_history`; 0 is none.", "count"
+        0,
+        "How many requests each module remembers for `inspect_history`; 0 is none. A model keeps as many, 50 at least.",
+        "count",
+    )
+    max_reasks: int = _key(
+        0,
+        "How often an answer that cannot be parsed is sent back with its errors, unless the call, the module, the model or the "
+        "adapter decides, in this order.",
+        "count",
     )
     num_threads: int = _key(8, "How many calls `batch` and `abatch` have under way at once.", "positive")
     fresh: bool = _key(False, "Calls read no stored answer, but store theirs (see `configure_cache`).", "switch")
     rollout_id: int | str | None = _key(None, "Calls share stored answers with calls of the same id only.", "sample")
     budget: Budget | None = _key(None, "A `Budget` for every call, around those of `with` blocks.", "budget")
     warn_on_type_mismatch: bool = _key(True, "Warn when an input does not fit its declared type.", "switch")
+    unknown_inputs: Literal["error", "warn", "ignore"] | None = _key(
+        None,
+        'Inputs that a signature does not have: `"error"` refuses the call, `"warn"` and `"ignore"` leave them out; `None` '
+        "leaves it to the class of the module.",
+        "unknown inputs",
+    )
     max_depth: int = _key(8, "How many calls of tools may be nested; a deeper call is not run.", "positive")
     injected: Mapping[str, object] | None = _key(
         None, "Values of `Injected` parameters of tools, by name; never shown.", "injected", repr=False
@@ -86,6 +101,7 @@ _CHECKS: dict[str, tuple[Callable[[object], bool], str]] = {
     "sample": (lambda value: value is None or type(value) in (int, str), "a number, a text or None"),
     "trace": (lambda value: value is None or isinstance(value, list), "a list or None"),
     "switch": (lambda value: isinstance(value, bool), "True or False"),
+    "unknown inputs": (lambda value: value in (None, "error", "warn", "ignore"), '"error", "warn", "ignore" or None'),
     "count": (lambda value: _is_number(value, 0), "a number, 0 or more"),
     "positive": (lambda value: _is_number(value, 1), "a number above 0"),
     "injected": (
@@ -266,5 +282,6 @@ def _callbacks() -> Sequence[CallbackLike]:  # ``current()`` spared: each call a
 
 listen_to(_callbacks)
 read_settings_from(current)
+find_history_size_with(lambda: current().max_history_size)
 find_budget_with(lambda: current().budget)
 find_injected_with(lambda: current().injected)

@@ -281,10 +281,11 @@ def _tests(_: Path) -> None:
 
 @row("requests of a call")
 def _requests(_: Path) -> None:
-    lm = sigwire.FakeLM(["no fields", ANSWER, ANSWER])
-    with pytest.raises(dspy.AdapterParseError):
-        dspy.Predict("question -> answer: int", lm=lm)(question="2+2?")
-    assert len(lm.requests) == 1
+    for adapter, requests in ((dspy.ChatAdapter(use_json_adapter_fallback=False), 1), (dspy.ChatAdapter(), 2)):
+        lm = sigwire.FakeLM(["no fields"] * 2)
+        with dspy.context(adapter=adapter), pytest.raises(dspy.AdapterParseError) as caught:
+            dspy.Predict("question -> answer: int", lm=lm)(question="2+2?")
+        assert len(lm.requests) == len(caught.value.attempts) == requests
     lm = sigwire.FakeLM(["no fields", ANSWER])
     asked = dspy.Predict("question -> answer: int", lm=lm, max_reasks=1)(question="2+2?")
     assert [attempt.purpose for attempt in asked.attempts] == ["ask", "repair"]
@@ -301,16 +302,19 @@ def _unreadable(_: Path) -> None:
         ("", dspy.EmptyResponse),
     ):
         with pytest.raises(error):
-            dspy.Predict("question -> answer: int", lm=sigwire.FakeLM([answer]))(question="2+2?")
+            dspy.Predict("question -> answer: int", lm=sigwire.FakeLM([answer] * 2))(question="2+2?")
 
 
 @row("inputs")
 def _inputs(_: Path) -> None:
-    lm = sigwire.FakeLM([])
-    for given in ({}, {"question": "2+2?", "questoin": "2+2?"}):
-        with pytest.raises(sigwire.InputError):
-            dspy.Predict("question -> answer", lm=lm)(**given)
+    lm = sigwire.FakeLM([ANSWER])
+    given = {"question": "2+2?", "topic": "sums"}
+    with pytest.raises(sigwire.InputError):
+        dspy.Predict("question -> answer", lm=lm)()
+    with dspy.context(unknown_inputs="error"), pytest.raises(sigwire.InputError):
+        dspy.Predict("question -> answer", lm=lm)(**given)
     assert lm.requests == []
+    assert dspy.Predict("question -> answer", lm=lm)(**given).answer == "4"
     assert dspy.Predict("question, hint: str | None -> answer")(question="2+2?").answer == "4"
 
 

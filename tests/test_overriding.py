@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import inspect
 import re
@@ -14,6 +15,8 @@ import pytest
 import sigwire
 import sigwire.dspy as dspy
 from sigwire.core.capabilities import Capabilities
+from sigwire.core.messages import Message
+from sigwire.core.request import Request
 from sigwire.core.response import Usage
 from sigwire.core.tools.calls import ToolCall
 from sigwire.errors import CallerError, ConfigurationError, OverrideError
@@ -35,8 +38,18 @@ TOOLS = [sigwire.Tool, dspy.Tool]
 
 # Methods that every call uses: the tests below override each of them.
 USED = {
-    "lm": {"__call__", "acall", "forward", "aforward", "capabilities", "default_capabilities"},  # __call__: of the door
+    "lm": {  # __call__: of the door
+        "__call__",
+        "acall",
+        "forward",
+        "aforward",
+        "capabilities",
+        "default_capabilities",
+        "history_limit",
+        "prepare_request",
+    },
     "adapter": {
+        "fallback",
         "layout",
         "mode",
         "plan",
@@ -159,6 +172,10 @@ def test_module_with_steps_and_forward_is_refused() -> None:
 
 METHOD_HOOKS: list[tuple[type, str, str]] = [
     (sigwire.BaseLM, "default_capabilities", "default_capabilities(self)"),
+    (sigwire.BaseLM, "history_limit", "history_limit(self, configured)"),
+    (sigwire.LM, "prepare_request", "prepare_request(self, request)"),
+    (dspy.LM, "history_limit", "history_limit(self, configured)"),
+    (dspy.LM, "prepare_request", "prepare_request(self, request)"),
     (sigwire.Predict, "prepare_inputs", "prepare_inputs(self, reader, given, *, check_types=True)"),
     (sigwire.Predict, "plan_for", "plan_for(self, signature, lm, values, options)"),
     (sigwire.ReAct, "prepare_inputs", "prepare_inputs(self, reader, given, *, check_types=True)"),
@@ -177,6 +194,7 @@ VALUE_HOOKS: list[tuple[type, str]] = [
     (sigwire.BaseLM, "entries"),
     (sigwire.BaseLM, "fixed_methods"),
     (dspy.LM, "entries"),
+    (sigwire.LM, "open_options"),
     (sigwire.ChainOfThought, "predictor_classes"),
     (sigwire.ReAct, "predictor_classes"),
     (sigwire.ReAct, "takes_plain_text"),
@@ -230,6 +248,35 @@ def test_value_with_the_name_of_a_hook_and_another_type_is_refused(base: type, n
     for wrong in (["a"], "a", 3, lambda self: None):
         with pytest.raises(OverrideError, match=rf"Mine overrides the hook '{name}' of .*Write {name} = "):
             subclass(base, **{name: wrong})
+
+
+@pytest.mark.parametrize("base", [sigwire.LM, dspy.LM])
+def test_hooks_of_a_request_and_of_a_history_are_used_by_each_call(base: Any) -> None:
+    class Mine(base):  # type: ignore[misc]
+        def prepare_request(self, request: Request) -> Request:
+            seen.append(request)
+            return request
+
+        def history_limit(self, configured: int) -> int:
+            return 1
+
+    seen: list[Request] = []
+    lm = Mine("offline/lexical")
+    lm("one")
+    asyncio.run(lm.acall("two"))
+    list(lm.stream(Request((Message.user("three"),))))
+    assert (len(seen), len(lm.history)) == (3, 1)
+
+
+@pytest.mark.parametrize("base", [sigwire.ChatAdapter, dspy.ChatAdapter])
+def test_fallback_of_an_adapter_is_used_by_each_call(base: Any) -> None:
+    class Mine(base):  # type: ignore[misc]
+        def fallback(self) -> sigwire.Adapter:
+            return sigwire.JSONAdapter()
+
+    predict = (dspy if base is dspy.ChatAdapter else sigwire).Predict("question -> answer: int")
+    with sigwire.context(adapter=Mine(), lm=sigwire.FakeLM(["nonsense", '{"answer": 4}'] * 2)):
+        assert predict(question="?").answer == asyncio.run(predict.acall(question="?")).answer == 4
 
 
 def test_attributes_of_an_instance_with_the_names_of_hooks_are_its_own() -> None:

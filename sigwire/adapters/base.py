@@ -55,6 +55,8 @@ class Adapter(ChecksKeywords, AdapterOptions, ABC):
     For a model that is offered tools as text: ``tool_schemas`` shows them in "full" or "compact"; ``text_tools`` is the form
     of calls and results, "fenced" or a model family's own such as "hermes" (``text_tools.styles``).
 
+    ``max_reasks``: re-asks after an unreadable answer, for modules and models without a number (``None``: the setting).
+
     ``calls_alone``: calls written as text count only in a message without other text; ``False``: wherever they are not
     quoted. ``None``: the former if tools are offered natively (``~~~tool_call`` blocks may follow text), else the latter.
     """
@@ -131,6 +133,13 @@ class Adapter(ChecksKeywords, AdapterOptions, ABC):
     def make_plan(self, setup: PlanSetup) -> Plan:
         """Return the plan of this setup. An adapter with its own plan class overrides this method."""
         return Plan(setup)
+
+    def fallback(self) -> Adapter | None:
+        """Return the adapter of one more request after an answer that cannot be parsed; ``None`` for none.
+
+        A subclass may override it. The second request has the signature, the inputs and the demos of the first.
+        """
+        return None
 
     def _tools_mode(self, capabilities: Capabilities, warnings: list[LMWarning]) -> ToolsMode:
         wanted = capabilities.native_tools if self.native_tools is None else self.native_tools

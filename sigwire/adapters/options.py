@@ -30,6 +30,7 @@ class AdapterOptions:
     calls_alone: bool | None = None
     demos: DemoLayout = "turns"
     parallel_tool_calls: bool | None = None
+    max_reasks: int | None = None
 
 
 def check_tool_choice(choice: ToolChoice, names: Collection[str]) -> None:

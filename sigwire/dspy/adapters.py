@@ -1,8 +1,8 @@
 """The four adapters with DSPy's options and methods, as subclasses of the core's.
 
 ``use_native_function_calling`` is another name for ``native_tools``. ``native_response_types`` without ``Reasoning`` keeps
-an output of that type from switching the model's own reasoning on; ``use_json_adapter_fallback`` has no effect. They warn
-where they ask for more.
+an output of that type from switching the model's own reasoning on, and is a warning for other types. If an answer cannot be
+read, ``use_json_adapter_fallback`` makes one more request with ``JSONAdapter``; both requests are in ``prediction.attempts``.
 
 A subclass may override ``format``, ``parse`` and the ``format_...`` methods in ``HOOKS``; every call uses them. Messages
 are dicts in OpenAI's form, whose content is text or a list of parts.
@@ -11,7 +11,7 @@ are dicts in OpenAI's form, whose content is text or a list of parts.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import InitVar, dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, fields, replace
 from functools import cache, partial
 from typing import Any, ClassVar, NamedTuple, TypeAlias, cast
 
@@ -53,10 +53,6 @@ __all__ = [
     "JSONAdapter", "Reasoning", "Tool", "ToolCallResults", "ToolCalls", "TwoStepAdapter", "Type", "XMLAdapter", "parse_value",
 ]  # fmt: skip
 
-_NO_FALLBACK = (
-    "use_json_adapter_fallback=True has no effect: one call is one request. An answer that is a JSON object is read as it "
-    "stands; to ask again after an answer that cannot be read, use Predict(..., max_reasks=1)."
-)
 _NO_NATIVE_TYPES = (
     "native_response_types has an effect for Reasoning only: outputs of other types are read from the text of the answer. A "
     "model reasons if its capabilities have it."
@@ -88,6 +84,8 @@ class Adapter(base.Adapter):
     use_json_adapter_fallback: InitVar[bool | None] = None
     native_response_types: InitVar[Sequence[Any] | None] = None
     native_reasoning: bool = field(default=True, init=False, repr=False)
+    falls_back: bool = field(default=False, init=False, repr=False)
+    _json: JSONAdapter | None = field(default=None, init=False, repr=False, compare=False)
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
@@ -102,13 +100,22 @@ class Adapter(base.Adapter):
         if use_native_function_calling is not None:
             object.__setattr__(self, "native_tools", use_native_function_calling)
         super().__post_init__()
-        if use_json_adapter_fallback:
-            warn_user(_NO_FALLBACK)
+        if use_json_adapter_fallback is not None:
+            object.__setattr__(self, "falls_back", use_json_adapter_fallback)
         if native_response_types is not None:
             others = [kind for kind in native_response_types if not is_reasoning(kind)]
             object.__setattr__(self, "native_reasoning", len(others) < len(native_response_types))
             if others:
                 warn_user(_NO_NATIVE_TYPES)
+
+    def fallback(self) -> JSONAdapter | None:
+        """Return the JSON adapter with the options of this one, for an answer that cannot be parsed."""
+        if self.falls_back and self._json is None:
+            named = {each.name for each in fields(JSONAdapter) if each.init and each.name in vars(self)}
+            made = JSONAdapter(**{name: getattr(self, name) for name in named})
+            object.__setattr__(made, "native_reasoning", self.native_reasoning)
+            object.__setattr__(self, "_json", made)
+        return self._json
 
     def layout(self, visible: VisibleFields, capabilities: Capabilities) -> Layout:
         """Return the layout of the adapter; sections for an adapter that overrides methods of DSPy only."""
@@ -259,7 +266,9 @@ def own_call(adapter: object) -> object:
 
 @dataclass(frozen=True)
 class ChatAdapter(Adapter, chat.ChatAdapter):  # pyright: ignore[reportIncompatibleMethodOverride]
-    """``sigwire.ChatAdapter`` with DSPy's options and methods."""
+    """``sigwire.ChatAdapter`` with DSPy's options and methods. By default it falls back to JSON."""
+
+    falls_back: bool = field(default=True, init=False, repr=False)
 
 
 @cache
@@ -280,7 +289,9 @@ class BAMLAdapter(JSONAdapter):
 
 @dataclass(frozen=True)
 class XMLAdapter(Adapter, xml.XMLAdapter):  # pyright: ignore[reportIncompatibleMethodOverride]
-    """``sigwire.XMLAdapter`` with DSPy's options and methods."""
+    """``sigwire.XMLAdapter`` with DSPy's options and methods. By default it falls back to JSON."""
+
+    falls_back: bool = field(default=True, init=False, repr=False)
 
 
 @dataclass(frozen=True)

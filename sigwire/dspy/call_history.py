@@ -52,7 +52,10 @@ class _AllEntries(list[FieldValue]):
 
 
 GLOBAL_HISTORY = _AllEntries()
-"""The entries of the calls of all models, oldest first. Each model keeps its last 50 calls; a model that is gone keeps none."""
+"""The entries of the calls of all models, oldest first.
+
+A model of the door keeps 10,000 calls, or ``max_history_size``; a model that is gone keeps none.
+"""
 
 
 def inspect_history(

@@ -23,6 +23,7 @@ from sigwire.core.record import FieldValues
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools.calls import ToolCall, number_calls
+from sigwire.dspy.models.litellm_options import TRANSLATED, chat_name, read_options, translate
 from sigwire.dspy.models.overridden_call import ENTRIES, Entry, OverriddenCall, running_call
 from sigwire.dspy.models.token_limits import check_reasoning_options, name_limit
 from sigwire.dspy.saving import read_lm
@@ -91,6 +92,7 @@ class BaseLM(base.BaseLM):
         ),
     }
     entries = OverriddenEntries()
+    history_size = 10_000
 
     def __init__(
         self,
@@ -173,6 +175,10 @@ class BaseLM(base.BaseLM):
     def _model_steps(self, request: Request, *, streamed: bool) -> Steps[Response]:
         """Answer by the model itself."""
         return self._steps(request, streamed=streamed)
+
+    def history_limit(self, configured: int) -> int:
+        """Return how many calls ``history`` keeps: by ``max_history_size``, also if that is less; else DSPy's 10,000."""
+        return configured or self._history.size
 
     def default_capabilities(self) -> Capabilities:
         """Return the capabilities of a model that is made without ``capabilities``."""
@@ -297,8 +303,13 @@ class LM(BaseLM, client.LM):
     models is ``max_completion_tokens``. ``finetuning_model``, ``launch_kwargs`` and ``train_kwargs`` are kept as attributes
     and not saved: nothing is trained here. ``use_developer_role`` is what the Responses wire does.
 
-    Raises ``ConfigurationError`` for a ``model_type`` other than "chat" and "responses", and for a reasoning model with a
-    temperature other than 1 or a limit below 16000.
+    LiteLLM's options are taken (``models.litellm_options``): ``vertex_project``, ``aws_region_name``, ``request_timeout``,
+    ``response_format``, ``drop_params`` and others by sigwire's names, options of the host as the host has them. An option
+    that sigwire does not know goes into the body of requests; a misspelt one is refused. ``model_type="text"`` is LiteLLM's
+    model ``text-completion-openai/...``.
+
+    Raises ``ConfigurationError`` for another ``model_type``, for a reasoning model with a temperature other than 1 or a limit
+    below 16000, and for LiteLLM's options that have no counterpart; ``UnsupportedOption`` for a misspelt option.
 
     >>> lm = LM("openai/gpt-5-mini", "responses", 1.0, 20_000, rollout_id=3)
     >>> lm.model_type, lm.supports_function_calling, lm.kwargs["rollout_id"], lm.kwargs["max_completion_tokens"]
@@ -309,6 +320,9 @@ class LM(BaseLM, client.LM):
         ("supports_function_calling", "supports_reasoning", "supports_response_schema", "supported_params"),
         "pass capabilities=Capabilities(...) to the constructor",
     )
+    own_options = TRANSLATED
+    open_options = True
+    provider: object = None
 
     def __init__(
         self,
@@ -344,6 +358,9 @@ class LM(BaseLM, client.LM):
             )
             self.model_type = model_type
             return
+        if not is_mapping(kwargs.get("provider", {})):  # DSPy's object for training; OpenRouter's option is a mapping
+            self.provider = kwargs.pop("provider")
+        model, kwargs = read_options(model, model_type, kwargs)
         wire = wire or _wire_of(model_type, model)
         super().__init__(model, model_type, temperature, max_tokens, cache, callbacks, num_retries, wire=wire, **kwargs)
         check_reasoning_options(model, temperature, max_tokens)
@@ -353,8 +370,12 @@ class LM(BaseLM, client.LM):
         """Return the model with changes; see ``sigwire.LM.copy``."""
         if self._answers_itself:
             return base.BaseLM.copy(self, **updates)  # pyright: ignore[reportReturnType]
+        kind = updates.get("model_type", self.model_type)
+        name = updates.pop("model", self.model if kind == "text" else chat_name(self.model, self.model_type))
+        model, options = read_options(name, kind, wrap_secrets(updates))
+        updates = options if model == self.model else {**options, "model": model}
         if "model_type" in updates:
-            updates.setdefault("wire", _wire_of(updates["model_type"], updates.get("model", self.model)))
+            updates.setdefault("wire", _wire_of(updates["model_type"], model))
         new = super().copy(**updates)
         if "max_tokens" in updates and "max_completion_tokens" not in updates:
             new.kwargs.pop("max_completion_tokens", None)
@@ -395,6 +416,13 @@ class LM(BaseLM, client.LM):
             pass
         return super().load_state(state, allow_unsafe_lm_state=is_trusted)
 
+    def prepare_request(self, request: Request) -> Request:
+        """Return the request with LiteLLM's options in sigwire's form."""
+        if TRANSLATED.isdisjoint(request.options):
+            return super().prepare_request(request)
+        passes_on = find_provider(self.model)[0].backend == "bridge"
+        return super().prepare_request(translate(request, self._known_options, passes_on=passes_on))
+
     def check_options(self, options: Iterable[str], stage: str = "making an LM") -> None:
         """Raise ``ConfigurationError`` for an option that the model does not take; a subclass may take any."""
         if not self._answers_itself:
@@ -428,7 +456,7 @@ class LM(BaseLM, client.LM):
 
 # DSPy's options of models that it trains: in states and in arguments empty, as no model is trained here.
 _NO_TRAINING: JsonObject = {"finetuning_model": None, "launch_kwargs": {}, "train_kwargs": {}}
-_WIRES: Mapping[str, str | None] = {"chat": None, "responses": "responses"}
+_WIRES: Mapping[str, str | None] = {"chat": None, "responses": "responses", "text": None}
 
 
 def _wire_of(model_type: str, model: str) -> str | None:

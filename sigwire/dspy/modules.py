@@ -30,7 +30,7 @@ from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules import chain_of_thought, module, predict
 from sigwire.modules.ask import resolve_lm
 from sigwire.modules.calling import called_steps
-from sigwire.modules.inputs import InputReader
+from sigwire.modules.inputs import InputReader, UnknownInputs
 from sigwire.modules.tree.walk import is_held
 from sigwire.settings import Settings, context, current
 from sigwire.signatures.signature import ensure_signature
@@ -56,6 +56,8 @@ class Module(module.Module):
     >>> Double()(4)
     8
     """
+
+    unknown_inputs: UnknownInputs = "warn"
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         for name, entry in (("__call__", "forward"), ("acall", "aforward")):

@@ -294,6 +294,9 @@ def _encode(name: str, value: SettingValue) -> SettingValue:
         options = {field.name: getattr(value, field.name) for field in fields(value) if field.init and field.compare}
         changed = {field.name for field in fields(value) if field.init and options.get(field.name) != field.default}
         native: dict[str, Any] = {} if getattr(value, "native_reasoning", True) else {"native_response_types": []}
+        falls_back = getattr(value, "falls_back", False)
+        if falls_back != getattr(type(value), "falls_back", False):
+            native["use_json_adapter_fallback"] = falls_back
         return {
             "class": type(value).__name__,
             **{key: options[key] for key in sorted(options.keys() & changed)},

@@ -17,7 +17,7 @@ from sigwire.core.record import FieldValue
 from sigwire.errors import InputError, suggest, warn_user
 from sigwire.evaluate.plain import plain_fields, written_fields
 from sigwire.modules.field_types import NO_TYPES, FieldTypes
-from sigwire.modules.module import Module
+from sigwire.modules.module import Module, unknown_policy
 from sigwire.signatures.fields import SignatureSpec
 
 __all__ = ["check_devset", "check_program", "content_digest", "example_ids", "split_fields"]
@@ -134,7 +134,12 @@ def _check_inputs(index: int, names: frozenset[str], program: object, part: str)
     """Compare the inputs of an example with those of a signature, or with the parameters of the user's function."""
     name = type(program).__name__ if isinstance(program, Module) else getattr(program, "__name__", "the program")
     spec = getattr(getattr(program, "signature", None), "spec", None)
-    problem = _parameter_problem(names, program) if spec is None else _signature_problem(names, spec)
+    if spec is None:
+        problem = _parameter_problem(names, program)
+    elif unknown_policy(program) == "error":
+        problem = _signature_problem(names, spec)
+    else:  # calls leave unknown inputs out
+        problem = _signature_problem(names.intersection(field.name for field in spec.inputs), spec)
     if problem is not None:
         raise InputError(f"Example {index} of the {part} does not fit {name}: {problem} (reading the {part}).")
 

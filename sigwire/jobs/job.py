@@ -27,7 +27,15 @@ from sigwire.settings import Settings, current
 __all__ = ["Job", "JobMetric", "run_rows_with"]
 
 _FORMAT = 1
-_TRAVELLING = ("fresh", "max_depth", "num_threads", "rollout_id", "warn_on_type_mismatch")
+_TRAVELLING = (
+    "fresh",
+    "max_depth",
+    "max_reasks",
+    "num_threads",
+    "rollout_id",
+    "unknown_inputs",
+    "warn_on_type_mismatch",
+)
 JobMetric: TypeAlias = "Callable[..., object] | str"
 
 _usual_runner: str | None = None

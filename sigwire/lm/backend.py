@@ -9,6 +9,7 @@ from functools import partial
 from typing import Protocol, cast
 
 from sigwire.core.capabilities import Capabilities
+from sigwire.core.json import JsonObject
 from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.effects.steps import FunctionEffect, Steps
@@ -19,7 +20,7 @@ from sigwire.lm.providers.connection import ConnectionOptions
 from sigwire.lm.providers.registry import PROVIDERS, suggest_provider
 from sigwire.lm.providers.row import Provider
 
-__all__ = ["BACKENDS", "Backend", "SimpleBackend", "SimpleBackendAdapter", "make_backend"]
+__all__ = ["BACKENDS", "Backend", "SimpleBackend", "SimpleBackendAdapter", "make_backend", "move_options"]
 
 BACKENDS = {"bridge": "sigwire.lm.litellm.backend:connect", "embedded": "sigwire.lm.offline:connect"}
 """The backends without HTTP, by their names in rows. A row of a user has ``module:function`` in place of a name."""
@@ -37,7 +38,10 @@ class Backend(Protocol):
         ...
 
     def option_names(self) -> Iterable[Collection[str] | None]:
-        """Return collections of the options that the backend knows, in the order of use; ``None``: it may know any."""
+        """Return collections of the options that the backend knows, in the order of use; ``None``: it may know any.
+
+        A backend with ``takes_any_option`` gets unknown options in ``extra_body``, below its ``open_path()`` if it has one.
+        """
         ...
 
 
@@ -70,6 +74,22 @@ def make_backend(
     if not hasattr(backend, "aanswer"):
         return cast(Backend, backend)
     return SimpleBackendAdapter(backend, is_in_process=provider.backend == "embedded")
+
+
+def move_options(options: JsonObject, names: Collection[str], path: str) -> JsonObject:
+    """Return the options with those of the ``names`` moved to ``extra_body``, below ``path``. What is there already wins.
+
+    >>> move_options({"seed": 1, "foo": 2, "extra_body": {"own": 3}}, ["foo"], "")
+    {'seed': 1, 'extra_body': {'foo': 2, 'own': 3}}
+    """
+    from sigwire.lm.codecs.shared.options import merge_objects, set_path  # few calls have such options
+
+    body: JsonObject = {}
+    for name in [name for name in options if name in names]:
+        set_path(body, f"{path}{name}", options[name])
+    given = cast("JsonObject", options.get("extra_body") or {})
+    kept = {name: value for name, value in options.items() if name not in names and name != "extra_body"}
+    return {**kept, "extra_body": merge_objects(body, given)}
 
 
 class SimpleBackendAdapter:

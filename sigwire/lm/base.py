@@ -36,7 +36,7 @@ from sigwire.lm.policy.cache.choice import CacheMode
 from sigwire.lm.preview.call_log import CallLog, CallRecord, recorded_steps
 from sigwire.lm.secrets import mask_secrets, redact, redact_url, storable_options, without_secrets, wrap_secrets
 from sigwire.observe.callbacks import watched_steps
-from sigwire.observe.place import asked
+from sigwire.observe.place import asked, kept_calls
 from sigwire.observe.usage import counted_steps
 from sigwire.overriding import check_overrides
 
@@ -135,7 +135,8 @@ class BaseLM:
     """Base of language models: define ``forward`` and use the instance like any other model.
 
     ``kwargs`` holds the generation options, always with ``temperature`` and ``max_tokens``; a subclass merges them into its
-    calls. ``capabilities`` defaults to none. ``history`` holds the last ``history_size`` calls; 0 keeps none.
+    calls. ``capabilities`` defaults to none. ``history`` holds the last ``history_size`` calls, or
+    as many as the setting ``max_history_size`` if that is more; 0 keeps none.
 
     >>> class Shout(BaseLM):
     ...     def forward(self, request):
@@ -154,12 +155,15 @@ class BaseLM:
     )
     entries: ClassVar[Entries] = Entries()
     """The methods that a subclass overrides to answer; a base class may have others."""
-    _hooks: ClassVar[Sequence[str]] = ("default_capabilities", "entries")
+    _hooks: ClassVar[Sequence[str]] = ("default_capabilities", "entries", "history_limit")
     _overrides: ClassVar[frozenset[str]] = frozenset()  # the entries that a subclass overrides
 
     history_size: int = 50
     model_type: str = "chat"  # an entry of ``history``
-    own_options: ClassVar[frozenset[str]] = frozenset()  # those that a subclass handles and does not send
+    own_options: ClassVar[frozenset[str]] = frozenset()
+    """The options that a subclass handles itself and does not send."""
+    max_reasks: int | None = None
+    """Re-asks of modules without a number of their own; ``None``: as the adapter or the setting."""
     _capabilities: Capabilities | None = None
     _removed: tuple[str, ...] = ()
 
@@ -173,6 +177,7 @@ class BaseLM:
         callbacks: Sequence[Any] | None = None,
         num_retries: int = 3,
         capabilities: Capabilities | None = None,
+        max_reasks: int | None = None,
         **kwargs: Any,
     ) -> None:
         if (model_type := kwargs.pop("model_type", "chat")) != "chat":  # earlier states name it
@@ -187,6 +192,12 @@ class BaseLM:
         self.model = model
         self.cache = cache
         self.num_retries = num_retries
+        if max_reasks is not None:
+            if type(max_reasks) is not int or not 0 <= max_reasks <= 1_000:
+                raise ConfigurationError(
+                    f"max_reasks is a number of re-asks, 0 to 1000, not {max_reasks!r:.80} (making {model!r})."
+                )
+            self.max_reasks = max_reasks
         self.callbacks: list[Any] = list(callbacks or ())
         kwargs = dict(wrap_secrets(kwargs))
         self.kwargs: dict[str, Any] = {"temperature": temperature, "max_tokens": max_tokens, **kwargs}
@@ -293,8 +304,16 @@ class BaseLM:
             self._history.add_failure(record, error)
             raise
         if self._history.size:
+            self._history.keep(self.history_limit(kept_calls()))
             self._history.add(CallRecord(self.model, self.model_type, request, response, prompt, asker))
         return response
+
+    def history_limit(self, configured: int) -> int:
+        """Return how many calls ``history`` keeps. ``configured``: by the setting ``max_history_size``, 0 if it is not set.
+
+        A history with a limit of 0 keeps none, whatever the setting is. A subclass may decide otherwise.
+        """
+        return max(self._history.size, configured)
 
     def check_options(self, options: Iterable[str], stage: str = "making a model") -> None:
         """Raise ``UnsupportedOption`` for a name that is no option of the model. ``forward`` of a subclass may take any."""
@@ -419,6 +438,7 @@ class BaseLM:
             "model": self.model,
             "cache": self.cache,
             "num_retries": self.num_retries,
+            **({} if self.max_reasks is None else {"max_reasks": self.max_reasks}),
         }
 
     @classmethod

@@ -18,7 +18,7 @@ from sigwire.core.request import Request, check_prompt_cache
 from sigwire.core.response import LMWarning, Response
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, StateError, UnsupportedOption, suggest
-from sigwire.lm.backend import make_backend
+from sigwire.lm.backend import make_backend, move_options
 from sigwire.lm.base import BaseLM, LanguageModel, named_in_files
 from sigwire.lm.option_aliases import ALIASES, COMMON_OPTIONS, canonical_options
 from sigwire.lm.policy.cache.choice import (
@@ -85,6 +85,9 @@ class LM(BaseLM):
         ("base_url", "capabilities", "default_capabilities", "timeout"),
         "pass it to the constructor, which the backend reads",
     )
+    _hooks: ClassVar[Sequence[str]] = ("open_options", "prepare_request")
+    open_options: ClassVar[bool] = False
+    """Whether options that no wire of the model has go into the body as they are. Models of LiteLLM take any in each case."""
     _fallbacks: Sequence[str | LanguageModel]
     _on_filter: Literal["raise", "next"]
     _failover: Fallbacks | None = None
@@ -152,6 +155,7 @@ class LM(BaseLM):
         connection = self._connection
         self._capabilities = self._given or row.capabilities_of(connection.base_model or name)
         self._cache_layers: tuple[Layer, ...] | None = None
+        self._open_names: set[str] = set()
         self._backend = make_backend(row, name, connection, self._capabilities, self.model)
         key, base_url, self._total = connection.api_key, connection.base_url, connection.limits().total
         self._target = TargetKey(
@@ -238,7 +242,7 @@ class LM(BaseLM):
         options = {name: value for name, value in self.kwargs.items() if value is not None}
         choice = None
         if not (request.options or options):
-            return request, None
+            return self.prepare_request(request), None
         if ALIASES.isdisjoint(options) and ALIASES.isdisjoint(request.options):
             options |= request.options
         else:
@@ -246,7 +250,34 @@ class LM(BaseLM):
         if not _OWN_OPTIONS.isdisjoint(options):
             self._check_request_options(options.keys() & _MODEL_OPTIONS)
             options, choice = read_choice(options, self.cache)
-        return request if options == request.options else request.with_options(options), choice
+        request = request if options == request.options else request.with_options(options)
+        return self.prepare_request(request), choice
+
+    def prepare_request(self, request: Request) -> Request:
+        """Return the request with the options of a call in the form that the codec takes. A subclass may translate options.
+
+        Options that no wire has are moved to ``extra_body`` if the model takes any. Raises ``UnsupportedOption`` for a
+        misspelt one.
+        """
+        unknown = request.options.keys() - COMMON_OPTIONS if self._takes_any() else ()
+        if not unknown or not (unknown := unknown - self._known_options()):
+            return request
+        if not unknown <= self._open_names:
+            self.check_options(unknown, "making a request")
+            self._open_names |= unknown
+        return request.with_options(move_options(request.options, unknown, self._open_path()))
+
+    def _takes_any(self) -> bool:
+        return self.open_options or getattr(self._backend, "takes_any_option", False)
+
+    def _known_options(self) -> frozenset[str]:
+        list_names: Callable[[], Iterable[Collection[str] | None]] | None = getattr(self._backend, "option_names", None)
+        return COMMON_OPTIONS.union(*(names or () for names in (list_names() if list_names is not None else ())))
+
+    def _open_path(self) -> str:
+        find: Callable[[], str] | None = getattr(self._backend, "open_path", None)
+        path = find() if find is not None else ""
+        return f"{path}." if path else ""
 
     def _check_request_options(self, names: Collection[str]) -> None:
         if names:
@@ -256,7 +287,10 @@ class LM(BaseLM):
             )
 
     def check_options(self, options: Iterable[str], stage: str = "making an LM") -> None:
-        """Raise ``UnsupportedOption`` for a name that no wire of the model knows. Loads a wire for uncommon names only."""
+        """Raise ``UnsupportedOption`` for a name that no wire of the model knows. Loads a wire for uncommon names only.
+
+        A model that takes any option refuses a name that is similar to a known one.
+        """
         unknown = {*options} - COMMON_OPTIONS - self.own_options
         if not unknown:
             return
@@ -265,13 +299,12 @@ class LM(BaseLM):
         for names in list_names() if list_names is not None else (None,):
             if names is None or unknown <= (known := known | {*names}):
                 return
-        name = min(unknown - known)
-        arguments = LM.__init__.__kwdefaults__ or ()
-        hint = _TRANSPORT_HINT if name in _TRANSPORT_OPTIONS else _MODEL_HINT if name in arguments else ""
-        hint = hint.format(name=name) or suggest(name, [*known, *arguments])
-        raise UnsupportedOption(
-            provider=self._target.provider, option=name, known=sorted(known), stage=stage, hint=hint
-        )
+        hints = {name: _hint(name, known | self.own_options) for name in sorted(unknown - known)}
+        refused = next((name for name, hint in hints.items() if hint or not self._takes_any()), None)
+        if refused is not None:
+            raise UnsupportedOption(
+                provider=self._target.provider, option=refused, known=sorted(known), stage=stage, hint=hints[refused]
+            )
 
     def _policy(self) -> RetryPolicy:
         if self._retry.retries != self.num_retries:
@@ -453,6 +486,13 @@ _TRANSPORT_HINT = "It is an option of the transport: LM(..., transport=sigwire.l
 _MODEL_HINT = "It is an argument of the model: LM(..., {name}=...) or lm.copy({name}=...). "
 _MODEL_OPTIONS = (_CONNECTION | {"api_base", "limit", "price", "fallbacks", "on_filter"}) - {"wire"}
 _OWN_OPTIONS = _MODEL_OPTIONS | CHECKED_OPTIONS
+
+
+def _hint(name: str, known: Iterable[str]) -> str:
+    """Return what to write in place of an unknown option; "" if no name is similar."""
+    arguments = LM.__init__.__kwdefaults__ or ()
+    text = _TRANSPORT_HINT if name in _TRANSPORT_OPTIONS else _MODEL_HINT if name in arguments else ""
+    return text.format(name=name) or suggest(name, [*known, *arguments])
 
 
 def _check_arguments(retry: object, capabilities: object) -> None:

@@ -253,6 +253,12 @@ class HttpBackend:
         for name in dict.fromkeys(names):
             yield row.wires[name].option_names()
 
+    def open_path(self) -> str:
+        """Return the path in the body of options that the wire has no row for; "" is the body itself."""
+        codec, _ = self._wire("none").load()
+        path: str = getattr(codec, "OPEN_PATH", "")
+        return path
+
     # --- one exchange: ``sent`` is the encoded request, ``current`` the same or its continuation
 
     def _exchange(

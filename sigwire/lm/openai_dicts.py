@@ -21,8 +21,8 @@ from sigwire.errors import InputError
 from sigwire.lm.codecs.shared.media import data_url, split_data_url
 
 __all__ = [
-    "decode_call", "decode_messages", "decode_text", "decode_tool_calls", "encode_call", "encode_messages",
-    "encode_outputs", "get",
+    "decode_call", "decode_messages", "decode_response_format", "decode_text", "decode_tool_calls", "encode_call",
+    "encode_messages", "encode_outputs", "get",
 ]  # fmt: skip
 
 
@@ -238,12 +238,19 @@ def decode_call(
         raise InputError(f'A language model was called {wrong}. Use lm("text") or lm(messages=[...]).')
     tools: Iterable[Any] = kwargs.pop("tools", None) or ()
     choice, parallel = read_tool_choice(kwargs.pop("tool_choice", None)), kwargs.pop("parallel_tool_calls", None)
-    wanted = _decode_response_format(kwargs.pop("response_format", None))
+    wanted = decode_response_format(kwargs.pop("response_format", None))
     decoded = (Message.user(cast(str, prompt)),) if messages is None else decode_messages(messages)
     return Request(decoded, tuple(tools), choice, parallel, wanted, kwargs)
 
 
-def _decode_response_format(wanted: object) -> ResponseFormat | None:
+def decode_response_format(wanted: object) -> ResponseFormat | None:
+    """Return a format from a ``ResponseFormat``, from OpenAI's dict, or from a pydantic model. Raises ``InputError``.
+
+    >>> decode_response_format({"type": "json_object"})
+    ResponseFormat(schema=None, name='response', required=False)
+    """
+    if isinstance(wanted, type) and (schema := getattr(wanted, "model_json_schema", None)) is not None:  # of pydantic
+        return ResponseFormat(schema(), wanted.__name__)
     if wanted is None or isinstance(wanted, ResponseFormat):
         return wanted
     if not is_mapping(wanted):

@@ -53,6 +53,7 @@ class CallContext:
     started: float = field(default_factory=perf_counter)
     attempts: list[Attempt] = field(default_factory=list)  # pyright: ignore[reportUnknownVariableType]  # list["Attempt"]() is slow
     leaf: Leaf | None = None
+    fallback: Callable[[], tuple[CallContext, Request]] | None = None  # the call with another adapter, and its request
     _field_reader: FieldReader | None = None
 
     def reader(self, path: str, turn: int | None) -> EventReader:
@@ -128,9 +129,19 @@ def answer_steps(context: CallContext, request: Request, reasks: int, purpose: _
             read = readings if _are_outcomes(readings) else (yield from _extracted(context, readings, reasks))
             return _prediction(context, response, read)
         if failure is not None and (reasks <= 0 or not isinstance(failure, _REASKABLE)):
+            if context.fallback is not None and isinstance(failure, _REASKABLE):
+                return (yield from _fallback_steps(*context.fallback(), failure))
             failure.attempts = tuple(context.attempts)
             raise failure
         asked, reasks, purpose = context.reask(request, response, failure), reasks - 1, "repair"
+
+
+def _fallback_steps(context: CallContext, request: Request, failure: ModelError) -> Steps[Prediction]:
+    """Make one more request with another adapter, after an answer that could not be parsed."""
+    try:
+        return (yield from answer_steps(context, request, 0, "repair"))
+    except _REASKABLE as error:
+        raise error from failure
 
 
 def _first_failure(readings: Sequence[_Reading]) -> ModelError | None:

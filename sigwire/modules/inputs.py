@@ -1,14 +1,15 @@
 """Check the keyword arguments of a call against the inputs of a signature: names, defaults, types, tools.
 
-A missing or unknown input is an ``InputError`` that shows the right call, raised before anything is sent. A value that does
-not fit its type is a warning and is sent as it is: programs rely on nearly fitting values.
+A missing or unknown input is an ``InputError`` that shows the right call, raised before anything is sent; the setting
+``unknown_inputs`` may leave unknown ones out. A value that does not fit its type is a warning and is sent as it is: programs
+rely on nearly fitting values.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import repeat
-from typing import NamedTuple, cast
+from typing import Literal, NamedTuple, TypeAlias, cast
 
 from sigwire.core.messages import Message
 from sigwire.core.record import FieldValues
@@ -18,8 +19,11 @@ from sigwire.errors import InputError, suggest, warn_user
 from sigwire.signatures.annotations import describe_type
 from sigwire.signatures.fields import FieldSpec, SignatureSpec
 
-__all__ = ["InputReader", "UsedCallIds", "mismatch_of"]
+__all__ = ["InputReader", "UnknownInputs", "UsedCallIds", "mismatch_of"]
 
+UnknownInputs: TypeAlias = Literal["error", "warn", "ignore"]
+_HOW_TO_OMIT = 'configure(unknown_inputs="warn") leaves unknown inputs out.'
+_TURN_OFF = 'configure(unknown_inputs="ignore") turns this warning off.'
 SPECIALS = frozenset({"config", "demos", "lm", "prediction", "signature"})
 
 
@@ -48,14 +52,18 @@ class InputReader:
         self._files = tuple(field for field in self._checked if field.role == "media")
         self._known_tools: tuple[_KnownTools, ...] = ()  # replaced as a whole: other threads may read it
 
-    def read(self, module: str, given: dict[str, object], *, check_types: bool = True) -> dict[str, object]:
+    def read(
+        self, module: str, given: dict[str, object], *, check_types: bool = True, unknown: UnknownInputs = "error"
+    ) -> dict[str, object]:
         """Return the inputs to format: checked, with defaults, functions as tools. May change and return ``given``.
+
+        ``unknown``: refuse inputs that the signature does not have, or leave them out, with or without a warning.
 
         If ``given`` has a history that is not empty and no other value, the call continues the conversation: then no input is
         missing and no default is filled in.
         """
         if given.keys() != self.names and not self._is_conversation(given):
-            given = self._with_defaults(module, given)
+            given = self._with_defaults(module, self._known_inputs(module, given, unknown))
         if self.tools_name is not None:
             given[self.tools_name] = self._as_tools(given[self.tools_name])
         for field in self._checked if check_types else self._files:
@@ -68,10 +76,23 @@ class InputReader:
         """Return True if a history and its tools are the only inputs, as at the turns of an agent."""
         return self.history_name is not None and given.keys() == self._conversation and bool(given[self.history_name])
 
+    def _known_inputs(self, module: str, given: dict[str, object], unknown: UnknownInputs) -> dict[str, object]:
+        """Return the inputs that the signature has."""
+        names = [name for name in given if name not in self.names]
+        if not names:
+            return given
+        if unknown == "error":
+            hint = "".join(suggest(name, self.names - given.keys()) for name in names)
+            raise InputError(f"{module} has no input {_quote(names)} ({self._help(module, hint)} {_HOW_TO_OMIT}")
+        if unknown == "warn":
+            self.warn_of_unknown(module, names)
+        return {name: value for name, value in given.items() if name in self.names}
+
+    def warn_of_unknown(self, module: str, names: list[str]) -> None:
+        """Warn of inputs that were left out."""
+        warn_user(f"{module} has no input {_quote(names)}; it was left out. {_TURN_OFF}")
+
     def _with_defaults(self, module: str, given: FieldValues) -> dict[str, object]:
-        if unknown := [name for name in given if name not in self.names]:
-            hint = "".join(suggest(name, self.names - given.keys()) for name in unknown)
-            raise InputError(f"{module} has no input {_quote(unknown)} ({self._help(module, hint)}")
         completed = dict(given)
         missing: list[str] = []
         for field in self._absent_inputs(given):

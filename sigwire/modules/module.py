@@ -58,9 +58,9 @@ if TYPE_CHECKING:
     from sigwire.lm.preview.preview import Preview
     from sigwire.modules.batch import BatchExamples, BatchFailures, BatchResults
     from sigwire.modules.exports import ExportForm
-    from sigwire.modules.inputs import InputReader
+    from sigwire.modules.inputs import InputReader, UnknownInputs
 
-__all__ = ["Module", "ReadsInputs", "StepsModule", "held_names", "module_paths"]
+__all__ = ["Module", "ReadsInputs", "StepsModule", "held_names", "module_paths", "unknown_policy"]
 
 M = TypeVar("M", bound="Module")
 _ENTRIES = {"steps", "forward", "aforward"}
@@ -86,11 +86,14 @@ class Module(ChecksKeywords, Walkable, HasCard):
     _entries: ClassVar[frozenset[str]] = frozenset()
     _is_program: ClassVar[bool] = True  # False: it holds no module, and its path in itself is "self"
     _collects: ClassVar[bool] = True  # False: its calls have no report of their own beside that of the module they call
-    _hooks: ClassVar[Sequence[str]] = ("tool_source",)
+    _hooks: ClassVar[Sequence[str]] = ("tool_source", "unknown_inputs")
     fixed_methods: ClassVar[Mapping[str, str]] = {
         **dict.fromkeys(("__call__", "acall", "stream", "astream", "call_steps"), "define forward and aforward"),
         "deepcopy": "define __deepcopy__",
     }
+
+    unknown_inputs: UnknownInputs = "error"
+    """The policy for inputs that the signature of a call does not have, if the setting of that name is ``None``."""
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         self = super().__new__(cls, *args, **kwargs)
@@ -537,7 +540,17 @@ class ReadsInputs(StepsModule):
 
         ``reader`` has the rules of the signature. Raises ``InputError``.
         """
-        return reader.read(type(self).__name__, given, check_types=check_types)
+        return reader.read(type(self).__name__, given, check_types=check_types, unknown=unknown_policy(self))
+
+
+def unknown_policy(module: object) -> UnknownInputs:
+    """Return what calls of a module do with inputs that its signature does not have: by the setting, else by its class.
+
+    >>> unknown_policy(Module())
+    'error'
+    """
+    own: UnknownInputs = getattr(module, "unknown_inputs", "error")
+    return current().unknown_inputs or own
 
 
 def module_paths(module: Module) -> dict[int, str]:

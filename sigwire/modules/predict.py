@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, cast, overload
 
 from sigwire.core.capabilities import Capabilities
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from sigwire.adapters.base import Adapter
     from sigwire.adapters.plan import Plan
+    from sigwire.core.request import Request
     from sigwire.core.tools.texts import ToolText
     from sigwire.lm.base import LanguageModel
     from sigwire.modules.tool_texts import ToolOverlay
@@ -124,7 +125,8 @@ class Predict(ReadingCalls[P, S], Predictor):
     """Ask a model for a signature's outputs: one call, one request.
 
     ``signature`` is a class or text. ``config`` holds request options (``temperature``, ``n``, ...). ``max_reasks``: how often
-    a response that cannot be parsed is sent back to the model with its errors. ``lm`` is the model, by default that of the
+    a response that cannot be parsed is sent back to the model with its errors; ``None``: as the model's ``max_reasks``, else
+    the adapter's, else the setting. ``lm`` is the model, by default that of the
     settings. Attributes: ``signature``, ``demos``, ``lm``, ``config``, ``traces``, ``train``, and ``tool_texts``: by tool, the
     texts (``ToolText``) that the model reads in place of the tool's.
 
@@ -152,14 +154,14 @@ class Predict(ReadingCalls[P, S], Predictor):
         callbacks: Sequence[object] | None = None,
         *,
         lm: LanguageModel | None = None,
-        max_reasks: int = 0,
+        max_reasks: int | None = None,
         **config: object,
     ) -> None:
         config = dict(wrap_secrets(config))
         super().__init__(callbacks)
         self.signature: SignatureClass = signature_of(signature)
         self.config: dict[str, object] = _check_config(config)
-        self.max_reasks = _check_reasks(max_reasks)
+        self.max_reasks: int | None = None if max_reasks is None else _check_reasks(max_reasks)
         check_config(Predict, config, lm)
         self.lm: Any = lm
         self.demos: list[Any] = []
@@ -207,10 +209,13 @@ class Predict(ReadingCalls[P, S], Predictor):
         tools = overlay.tools if overlay else plan.tools_of(inputs) if reader.tools_name is not None else ()
         used_ids = UsedCallIds(inputs.get(reader.history_name)) if reader.history_name is not None else ()
         call = CallContext(self, lm, plan, tools, used_ids, overlay)
+        adapter = cast("Adapter", plan.setup.adapter)
+        if (other := adapter.fallback()) is not None:
+            call.fallback = partial(self._fallback, call, other, signature, options, inputs, demos)
         if collector_around() is not None:
             call.begin()
         try:
-            prediction = yield from answer_steps(call, request, reasks)
+            prediction = yield from answer_steps(call, request, _resolve_reasks(reasks, lm, adapter, values))
         except BaseException as error:
             call.fail(error)
             if not isinstance(error, Exception):
@@ -240,22 +245,39 @@ class Predict(ReadingCalls[P, S], Predictor):
         self._plan = (spec, adapter, capabilities, plan)
         return plan
 
+    def _fallback(
+        self,
+        call: CallContext,
+        adapter: Adapter,
+        signature: SignatureMeta,
+        options: Mapping[str, Any] | None,
+        inputs: FieldValues,
+        demos: Any,
+    ) -> tuple[CallContext, Request]:
+        """Return the call with another adapter, and its request."""
+        plan = adapter.plan(signature, call.plan.setup.capabilities)
+        overlay = self._overlay(plan, inputs) if self.tool_texts else None
+        facts = {"signature": signature, "inputs": inputs, "demos": demos}
+        request = watched_value("adapter_format", adapter, facts, (overlay or plan).format, inputs, demos, options)
+        tools = overlay.tools if overlay else call.tools
+        return replace(call, plan=plan, tools=tools, overlay=overlay, fallback=None), request
+
     def _overlay(self, plan: Plan, inputs: FieldValues) -> ToolOverlay:
         from sigwire.modules.tool_texts import ToolOverlay  # lazy: few predictors have texts
 
         return ToolOverlay(self.tool_texts, plan, inputs)
 
-    def _options(self, specials: FieldValues) -> tuple[dict[str, object] | None, int]:
+    def _options(self, specials: FieldValues) -> tuple[dict[str, object] | None, int | None]:
         config = specials.get("config")
         if not self.config and not config and "prediction" not in specials:
-            return None, _check_reasks(self.max_reasks)
+            return None, self.max_reasks
         if config is not None and not isinstance(config, Mapping):
             raise InputError(f"config is a dict of request options, not {type(config).__name__} (calling Predict).")
         options = _check_config({**self.config, **cast(FieldValues, config or {})})
         if "prediction" in specials:
             options["prediction"] = specials["prediction"]
-        reasks = options.pop("max_reasks", self.max_reasks)
-        return options, _check_reasks(reasks)
+        reasks: Any = options.pop("max_reasks", None)
+        return options, self.max_reasks if reasks is None else reasks
 
     def reset(self) -> None:
         """Remove demos, traces, training examples and the model. Signature and options are kept."""
@@ -354,6 +376,13 @@ def _check_config(config: dict[str, object]) -> dict[str, object]:
 def _check_reasks(given: Any) -> int:
     check_whole("max_reasks", given, "calling Predict", of="re-asks", most=1_000)
     return int(given)
+
+
+def _resolve_reasks(given: int | None, lm: LanguageModel, adapter: Adapter, values: Settings) -> int:
+    """Return the number of re-asks: of the call or the module, else of the model, of the adapter, of the settings."""
+    asked = (given, getattr(lm, "max_reasks", None), adapter.max_reasks)
+    found = next((number for number in asked if number is not None), values.max_reasks)
+    return found if type(found) is int and 0 <= found <= 1_000 else _check_reasks(found)
 
 
 class CallInTool(tuple[Any, ...]):

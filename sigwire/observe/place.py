@@ -1,6 +1,7 @@
 """The place in a program from which a model is called: the asking module, the running program, the turn and the example.
 
-``lm`` records the place of each call and knows no module; ``modules`` sets the variables and the function that finds paths.
+``lm`` records the place of each call and knows no module; ``modules`` sets the variables and the function that finds paths,
+``settings`` the function that finds how many calls are kept.
 A bare predictor sets no context variable: setting one costs more than the rest of the record.
 """
 
@@ -13,7 +14,10 @@ from typing import NamedTuple, Protocol
 
 from sigwire.core.request import Request
 
-__all__ = ["Question", "Running", "asked", "enter", "find_paths_with", "path_in", "path_of", "running"]
+__all__ = [
+    "Question", "Running", "asked", "enter", "find_history_size_with", "find_paths_with", "kept_calls",
+    "path_in", "path_of", "running",
+]  # fmt: skip
 
 
 class Running(NamedTuple):
@@ -90,3 +94,17 @@ def find_paths_with(find: Callable[..., Mapping[int, str]], find_one: Callable[.
     """Set the functions that return the paths of the modules inside a module, by id, and of one of them."""
     global _find_paths, _find_path
     _find_paths, _find_path = find, find_one
+
+
+_history_size: Callable[[], int] = int
+
+
+def find_history_size_with(find: Callable[[], int]) -> None:
+    """Set the function that returns the setting ``max_history_size``."""
+    global _history_size
+    _history_size = find
+
+
+def kept_calls() -> int:
+    """Return how many calls histories keep by the settings of the current context; 0 if these set none."""
+    return _history_size()

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 import sigwire.dspy as dspy
+from tests.ways import in_every_way
 
 
 def lm() -> dspy.DummyLM:
@@ -57,6 +59,43 @@ def test_optional_input_may_be_missing() -> None:
 def test_required_input_may_not_be_missing() -> None:
     with pytest.raises(dspy.InputError, match="needs the input 'question'"):
         dspy.Predict("question, hint: str | None -> answer", lm=lm())(hint="none")
+
+
+EXAMPLE = dspy.Example(question="2+2?", answer="4", topic="sums").with_inputs("question", "topic")
+UNKNOWN = "fields not in signature. These fields will be ignored: ['answer', 'topic']. Expected: ['question']."
+
+
+@in_every_way
+@pytest.mark.parametrize(
+    ("module", "answer"),
+    [
+        (dspy.Predict, {"answer": "4"}),
+        (dspy.ChainOfThought, {"reasoning": "r", "answer": "4"}),
+        (lambda signature: dspy.ReAct(signature, tools=[len]), {"next_tool_name": "finish", "next_thought": "done"}),
+    ],
+    ids=["Predict", "ChainOfThought", "ReAct"],
+)
+def test_whole_example_is_the_inputs_of_a_call(
+    way: Callable[..., Any], module: Any, answer: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    made = module("question -> answer")
+    made.set_lm(dspy.DummyLM([answer, {"answer": "4"}]))
+    assert way(made, **EXAMPLE).answer == "4"
+    notes = [record.getMessage() for record in caplog.records if record.name == "dspy.predict.predict"]
+    assert [UNKNOWN in note for note in notes] == [True]
+
+
+def test_setting_decides_about_unknown_inputs(caplog: pytest.LogCaptureFixture) -> None:
+    with dspy.context(unknown_inputs="ignore"):
+        assert dspy.Predict("question -> answer", lm=lm())(**EXAMPLE).answer == "4"
+    assert caplog.records == []
+    with dspy.context(unknown_inputs="error"), pytest.raises(dspy.InputError, match="no input 'answer', 'topic'"):
+        dspy.Predict("question -> answer", lm=lm())(**EXAMPLE)
+
+
+def test_program_is_scored_on_a_devset_with_an_input_that_it_does_not_use() -> None:
+    evaluate = dspy.Evaluate(devset=[EXAMPLE], metric=dspy.evaluate.answer_exact_match, num_threads=1)
+    assert evaluate(dspy.Predict("question -> answer", lm=lm())).score == 100
 
 
 def test_signature_of_a_call_does_not_replace_the_inputs_of_the_predictor() -> None:

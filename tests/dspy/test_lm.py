@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -11,11 +12,14 @@ import sigwire.dspy as dspy
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
+from sigwire.core.response import Usage
 from sigwire.core.tools.calls import ToolCall, ToolCalls
 from sigwire.dspy.lm import LM, BaseLM, DummyLM
 from sigwire.errors import ConfigurationError, InputError, StateError, UnsupportedOption
 from sigwire.lm import base, client
+from sigwire.lm.fake import FakeLM
 from sigwire.testing import FakeProvider
+from tests.ways import in_every_way
 
 ASK = Request((Message.user("go"),))
 CALL = ToolCall("call_0", "add", {"a": 1})
@@ -66,8 +70,8 @@ async def test_model_type_chooses_the_wire_and_rollout_id_is_not_sent(options: d
 
 
 def test_model_type_of_another_name_is_refused() -> None:
-    with pytest.raises(ConfigurationError, match="model_type='text'"):
-        LM("openai/gpt-4.1", model_type="text")
+    with pytest.raises(ConfigurationError, match="model_type='image'"):
+        LM("openai/gpt-4.1", model_type="image")
 
 
 def test_a_copy_takes_another_model_type() -> None:
@@ -257,3 +261,20 @@ def test_state_of_another_shape_is_refused_in_words(state: Any) -> None:
     for load in (LM.load_state, base.BaseLM.load_state, client.LM.load_state):
         with pytest.raises(StateError, match=r"\(loading its state\)"):
             load(state)
+
+
+@in_every_way
+def test_history_of_a_model_is_complete_and_bounded_by_the_setting(way: Callable[..., Any]) -> None:
+    lm = FakeLM(lambda request: {"answer": "4"}, usage=Usage(cost=0.5))
+    door = dspy.DummyLM([{"answer": "4"}] * 70)
+    predict = dspy.Predict("question -> answer")
+    for _ in range(60):
+        way(predict, question="?", lm=door)
+    assert len(door.history) == 60
+    with dspy.context(max_history_size=5):
+        way(predict, question="?", lm=door)
+    assert len(door.history) == 5
+    with dspy.context(max_history_size=100):
+        for _ in range(60):
+            way(predict, question="?", lm=lm)
+    assert sum(entry["cost"] for entry in lm.history) == 30

@@ -100,6 +100,13 @@ def equal(example: Any, prediction: Any, trace: Any) -> bool:
     return bool(example.number == prediction.number)
 
 
+@pytest.fixture
+def one_request() -> Iterator[None]:
+    with dspy.context(adapter=dspy.ChatAdapter(use_json_adapter_fallback=False)):
+        yield
+
+
+@pytest.mark.usefixtures("one_request")
 def test_traces_of_runs_have_a_score_and_unreadable_answers() -> None:
     program = dspy.Predict(
         "text -> number: int, note", lm=dspy.DummyLM([{"number": 1, "note": "n"}, {"number": 2}] * 3)

@@ -23,6 +23,7 @@ from sigwire.errors import ConfigurationError, InputError, LMUnexpectedError, Ov
 from sigwire.lm.base import BaseLM
 from sigwire.lm.client import LM
 from sigwire.observe.callbacks import BaseCallback
+from sigwire.settings import context
 
 HELLO = Request((Message.user("hello"),))
 
@@ -169,6 +170,27 @@ def test_history_is_bounded_and_can_be_disabled() -> None:
 
     forgetful = Forgetful("m")
     forgetful("hello")
+    assert len(forgetful.history) == 0
+
+
+async def test_setting_lets_a_model_keep_more_calls_and_never_fewer() -> None:
+    lm = Forward("m")
+    with context(max_history_size=60):
+        for number in range(55):
+            lm(str(number))
+        for _ in range(6):
+            await lm.acall("awaited")
+    assert (len(lm.history), lm.history[0]["prompt"]) == (60, "1")
+    lm("outside")
+    with context(max_history_size=1):
+        lm("fewer")
+    assert len(lm.history) == 60
+
+    class Forgetful(Forward):
+        history_size = 0
+
+    with context(max_history_size=60):
+        (forgetful := Forgetful("m"))("hello")
     assert len(forgetful.history) == 0
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
 from typing import Any
 
@@ -20,6 +21,8 @@ from sigwire.lm.option_aliases import COMMON_OPTIONS, OPTION_NAMES
 from sigwire.lm.providers.registry import PROVIDERS, Provider, Wire, find_provider, register
 from sigwire.modules.predict import Predict
 from sigwire.testing import FakeProvider
+from tests.lm.calls import HELLO
+from tests.lm.replies import Double
 
 
 @pytest.mark.parametrize("model", ["", "lexical", "nowhere/model", "offline/", "offline/gpt"])
@@ -89,12 +92,40 @@ def test_constructor_refuses_an_unknown_option_with_the_nearest_name(model: str)
         LM("openai/gpt-5-mini").check_options(["timeout"], "making Predict")
     with pytest.raises(UnsupportedOption, match=r"'num_retry'.*Did you mean num_retries"):
         LM(model, num_retry=2, **MODELS[model])
-    with pytest.raises(UnsupportedOption, match=r"'finetuning_model'.*Use one of .*temperature"):
-        LM(model, finetuning_model="m", **MODELS[model])
+    if model != "sagemaker/m":  # LiteLLM takes any option
+        with pytest.raises(UnsupportedOption, match=r"'finetuning_model'.*Use one of .*temperature"):
+            LM(model, finetuning_model="m", **MODELS[model])
     with pytest.raises(UnsupportedOption, match=r"'ca'.*HttpTransport\(ca="):
         LM(model, ca="my.pem", **MODELS[model])
     with pytest.raises(UnsupportedOption, match=r"'temprature' \(copying an LM\)"):
         LM(model, **MODELS[model]).copy(temprature=0.5)
+
+
+def test_model_behind_litellm_takes_options_that_litellm_or_its_upstream_knows() -> None:
+    pytest.importorskip("litellm", reason="LiteLLM is not installed")
+    lm = LM("sagemaker/m", aws_region_name="eu-west-1", temperature=0.5).copy(anything=1)
+    sent = lm.prepare_request(HELLO.with_options({**lm.kwargs, "top_k": 4})).options
+    assert sent["extra_body"] == {"aws_region_name": "eu-west-1", "anything": 1}
+    assert (sent["top_k"], sent["temperature"]) == (4, 0.5)
+    with pytest.raises(UnsupportedOption, match="Did you mean temperature"):
+        lm.prepare_request(HELLO.with_options({"temprature": 1}))
+
+
+@pytest.mark.parametrize("model", ["openai/some-model", "vllm/some-model", "openrouter/a/b"])
+def test_options_of_open_models_are_known_to_the_hosts_that_have_them(model: str) -> None:
+    double = Double()
+    lm = LM(model, api_key="k", base_url="http://localhost:8000/v1", transport=double, cache=False, min_p=0.1, top_k=4)
+    lm("hello")
+    assert json.loads(double.requests[0].body).items() >= {"min_p": 0.1, "top_k": 4}.items()
+
+
+def test_option_of_other_hosts_is_refused_before_anything_is_sent() -> None:
+    double = Double()
+    with pytest.raises(UnsupportedOption, match="openai has no option 'min_p'"):
+        LM("openai/gpt-4.1", api_key="k", transport=double, min_p=0.1)("hello")
+    with pytest.raises(UnsupportedOption, match="groq has no option 'logit_bias'"):
+        LM("groq/llama-3", api_key="k", transport=double, logit_bias={})
+    assert double.requests == []
 
 
 @pytest.mark.parametrize("change", [{"num_retries": "a"}, {"num_retries": -1}, {"retry": "often"}, {"timeout": "soon"}])

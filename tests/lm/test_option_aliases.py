@@ -12,7 +12,8 @@ from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.errors import InputError
 from sigwire.lm.client import LM
-from sigwire.lm.option_aliases import canonical_options
+from sigwire.lm.option_aliases import COMMON_OPTIONS, OPTION_NAMES, canonical_options
+from sigwire.lm.providers.registry import PROVIDERS
 from sigwire.testing import FakeProvider
 
 SAME: list[tuple[dict[str, Any], dict[str, Any]]] = [
@@ -49,6 +50,13 @@ def test_option_given_by_two_names_is_refused(options: dict[str, Any]) -> None:
     with pytest.raises(InputError) as refused:
         canonical_options(options)
     assert all(name in str(refused.value) for name in options)
+
+
+def test_names_of_options_are_those_of_all_wires() -> None:
+    wires = [wire for row in PROVIDERS.values() if not row.backend for wire in row.wires.values()]
+    known = {name for wire in wires for name in wire.option_names() or ()}
+    assert known <= OPTION_NAMES
+    assert known | COMMON_OPTIONS == OPTION_NAMES
 
 
 @pytest.mark.parametrize("thinking", [True, "high", {}, {"type": "enabled"}, {"type": "adaptive"}])

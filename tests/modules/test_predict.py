@@ -657,7 +657,7 @@ def test_options_of_a_model_of_the_user_are_not_checked() -> None:
     assert Predict("q -> a", lm=Own("own"), speed="fast")(q="?").a == "fast"
 
 
-@pytest.mark.parametrize("reasks", [-1, "2", True, None])
+@pytest.mark.parametrize("reasks", [-1, "2", True])
 def test_number_of_reasks_is_checked_at_construction(reasks: Any) -> None:
     with pytest.raises(ConfigurationError, match="max_reasks is a number of re-asks"):
         Predict("q -> a", max_reasks=reasks)

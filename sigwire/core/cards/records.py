@@ -21,7 +21,7 @@ from sigwire.show.card import Card
 from sigwire.show.cleaning import inline, visible
 from sigwire.show.lines import CardTag, ValueLine
 from sigwire.show.numbers import count
-from sigwire.show.values import MOST_IN_REPR, MOST_OF_VALUE, call_line, safe_repr, short_repr
+from sigwire.show.values import MOST_IN_REPR, MOST_OF_VALUE, call_line, short_repr
 
 __all__ = [
     "completions_card", "completions_line", "prediction_card", "prediction_line", "record_card", "record_line",

@@ -6,15 +6,15 @@ import functools
 import inspect
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from inspect import Parameter
 from typing import Any, TypeAlias, cast
 
 from sigwire.core.typed_dict import TypeExpression
-from sigwire.errors import ToolDefinitionError
+from sigwire.errors import ToolDefinitionError, suggest
 
 __all__ = [
-    "UserFunction", "bound_parameters", "check_bound", "function_docstring", "function_name", "in_partials",
+    "UserFunction", "bound_parameters", "check_bound", "check_partials", "function_docstring", "function_name", "in_partials",
     "inspect_signature", "is_async_function", "is_unpacked", "type_hints", "unwrap_partials",
 ]  # fmt: skip
 
@@ -75,6 +75,8 @@ def inspect_signature(function: UserFunction, name: str) -> inspect.Signature:
     try:
         return inspect.signature(function)
     except (TypeError, ValueError) as error:
+        if (inner := unwrap_partials(function)) is not function:
+            check_partials(function, name, inspect_signature(inner, name).parameters)
         raise ToolDefinitionError(
             f"The tool {name!r} cannot be offered: Python does not know its parameters. Wrap it in a function with type "
             "hints, or use Tool.from_schema(name, description, parameters, handler)."
@@ -90,6 +92,15 @@ def check_bound(function: UserFunction, name: str, parameters: Mapping[str, Para
         raise ToolDefinitionError(
             f"The tool {name!r} cannot be offered: it is a method of a class, and a model cannot give {first.name!r}. "
             f"Pass a method of an object: Tool(an_object.{name})."
+        )
+
+
+def check_partials(function: object, name: str, known: Collection[str]) -> None:
+    """Raise ``ToolDefinitionError`` if partials bind a name that is not ``known``: each call of the tool would fail."""
+    if unknown := sorted(bound_parameters(function) - {*known}):
+        raise ToolDefinitionError(
+            f"The tool {name!r} cannot be offered: a partial binds {unknown[0]!r}, which {name} does not take (making a tool). "
+            f"{suggest(unknown[0], known)}Bind one of {', '.join(known)}."
         )
 
 

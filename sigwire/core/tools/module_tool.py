@@ -14,7 +14,14 @@ from typing import Any, Protocol, TypeAlias, TypeGuard, cast
 
 from sigwire.core.tools.docstring import ParsedDocstring, read_docstring
 from sigwire.core.tools.function import FunctionArguments, FunctionParameter
-from sigwire.core.tools.inspection import UserFunction, bound_parameters, in_partials, type_hints, unwrap_partials
+from sigwire.core.tools.inspection import (
+    UserFunction,
+    bound_parameters,
+    check_partials,
+    in_partials,
+    type_hints,
+    unwrap_partials,
+)
 from sigwire.core.typed_dict import TypeExpression
 from sigwire.errors import ToolDefinitionError
 
@@ -96,8 +103,13 @@ def _signature_arguments(handler: UserFunction, label: str, spec: Any) -> Functi
             f"{label} takes its inputs by name, and a partial gives one by position (making a tool). Write "
             "functools.partial(module, name=value)."
         )
+    check_partials(handler, label, (*(field.name for field in spec.inputs), *_CALL_OPTIONS))
     parameters = list(_signature_parameters(label, spec, bound_parameters(cast(object, handler))))
     return FunctionArguments.of_parameters(label, ParsedDocstring(spec.instructions), parameters)
+
+
+# What calls of modules take beside their inputs. A module that does not take one refuses its call.
+_CALL_OPTIONS = ("adapter", "config", "demos", "history", "lm", "max_iters", "prediction", "signature")
 
 
 def _signature_parameters(label: str, spec: Any, bound: set[str]) -> Iterator[FunctionParameter]:

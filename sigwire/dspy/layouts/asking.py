@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, cast, get_origin
 
 from pydantic import TypeAdapter
@@ -19,7 +20,7 @@ from sigwire.dspy.layouts.thinking import prompted_capabilities, with_thinking
 from sigwire.dspy.lm import as_model
 from sigwire.dspy.tools import ToolCalls
 from sigwire.effects.steps import Steps
-from sigwire.errors import AdapterParseError
+from sigwire.errors import AdapterParseError, EmptyResponse, MalformedToolCall, ModelError
 from sigwire.lm.base import LanguageModel
 from sigwire.modules.ask import Ask, resolve_lm
 from sigwire.signatures.declarations import OutputField
@@ -40,7 +41,34 @@ def ask_steps(
     *,
     reasons: bool,
 ) -> Steps[list[dict[str, Any]]]:
-    """Ask a model once; return the fields of each choice. ``reasons``: outputs of type ``Reasoning`` switch it on."""
+    """Ask a model; return the fields of each choice. ``reasons``: outputs of type ``Reasoning`` switch it on.
+
+    An answer that cannot be parsed leads to one more request with the fallback of the adapter, if it has one.
+    """
+    asked = partial(
+        _asked_steps, lm=lm, options=options, signature=signature, demos=demos, inputs=inputs, reasons=reasons
+    )
+    try:
+        return (yield from asked(adapter))
+    except (AdapterParseError, EmptyResponse, MalformedToolCall) as failure:
+        if (other := adapter.fallback()) is None:
+            raise
+        try:
+            return (yield from asked(other))
+        except ModelError as error:
+            raise error from failure
+
+
+def _asked_steps(
+    adapter: Adapter,
+    *,
+    lm: LanguageModel,
+    options: FieldValues,
+    signature: SignatureClass,
+    demos: Sequence[object],
+    inputs: FieldValues,
+    reasons: bool,
+) -> Steps[list[dict[str, Any]]]:
     lm, dropped = as_model(lm), _NATIVE if adapter.native_tools is False else ()
     options = {name: value for name, value in options.items() if name not in dropped}
     if reasons:

@@ -75,7 +75,9 @@ class _Prepared(NamedTuple):
 
 
 class LiteLLM:
-    """Answers through LiteLLM for one model."""
+    """Answers through LiteLLM for one model. LiteLLM takes any option, its own and those of the upstream."""
+
+    takes_any_option = True
 
     def __init__(self, model: str, connection: ConnectionOptions) -> None:
         self._model, self._connection = model, connection

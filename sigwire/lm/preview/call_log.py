@@ -118,6 +118,11 @@ class CallLog(Sequence[Entry]):
         """The greatest number of calls that are kept."""
         return self._records.maxlen or 0
 
+    def keep(self, size: int) -> None:
+        """Keep at most ``size`` calls from now on; fewer than before drop the oldest ones."""
+        if size != self._records.maxlen:
+            self._records = deque(self._records, maxlen=size)
+
     def add(self, record: CallRecord) -> None:
         """Add a call; a full log drops its oldest one."""
         self._records.append(record)

@@ -22,7 +22,7 @@ from sigwire.lm.http.messages import HttpRequest, Transport
 from sigwire.lm.providers.authorized import AuthorizedTransport
 from sigwire.lm.secrets import Secret
 
-__all__ = ["AWSCredentials", "aws_transport", "sign"]
+__all__ = ["AWSCredentials", "AWSKeys", "aws_transport", "sign"]
 
 
 class AWSCredentials(Protocol):
@@ -38,12 +38,12 @@ class AWSCredentials(Protocol):
     def token(self) -> str | None: ...
 
 
-class _Keys(NamedTuple):
-    """Keys as they are at one moment."""
+class AWSKeys(NamedTuple):
+    """Keys that do not change."""
 
     access_key: str
     secret_key: str
-    token: str | None
+    token: str | None = None
 
 
 def aws_transport(
@@ -161,4 +161,4 @@ def _from_environment() -> AWSCredentials | None:
     key, secret, token = (
         os.environ.get(name, "").strip() for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
     )
-    return _Keys(key, Secret(secret), Secret(token) if token else None) if key and secret else None
+    return AWSKeys(key, Secret(secret), Secret(token) if token else None) if key and secret else None

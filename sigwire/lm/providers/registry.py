@@ -57,19 +57,27 @@ def register(provider: Provider, *, replace: bool = False) -> None:
 def find_provider(model: str) -> tuple[Provider, str]:
     """Return the row and the provider's model name for a model string. A prefix without a row belongs to LiteLLM.
 
-    Raises ``ConfigurationError``, which lists the known names.
+    A name without a slash gets the row that lists it, if that is one row only (``_rows_listing``). Raises
+    ``ConfigurationError``, which lists the known names.
 
     >>> row, name = find_provider("offline/lexical")
     >>> row.prefix, name
     ('offline', 'lexical')
+    >>> row, name = find_provider("gpt-4o")
+    >>> row.prefix, name
+    ('openai', 'gpt-4o')
     >>> row, name = find_provider("sagemaker/some-model")
     >>> row.prefix, name
     ('litellm', 'sagemaker/some-model')
     """
     prefix, slash, name = model.partition("/")
     if not (prefix and slash and name):
+        listing = () if slash else _rows_listing(model)
+        if len(listing) == 1:
+            return listing[0], model
+        several = f"{', '.join(row.prefix for row in listing)} have one of that name. " if listing else ""
         raise ConfigurationError(
-            f"No provider for the model {model!r} (making an LM). Write provider/model with one of the providers "
+            f"No provider for the model {model!r} (making an LM). {several}Write provider/model with one of the providers "
             f"{', '.join(sorted(_rows))}, for example 'openai/gpt-5-mini' or 'offline/lexical'; for your own client "
             "subclass BaseLM."
         )
@@ -80,6 +88,15 @@ def find_provider(model: str) -> tuple[Provider, str]:
         known = ", ".join(f"{prefix}/{known}" for known in row.models)
         raise ConfigurationError(f"{prefix} has no model {name!r} (making an LM from {model!r}). Use one of {known}.")
     return row, name
+
+
+def _rows_listing(model: str) -> tuple[Provider, ...]:
+    """Return the rows that list a model by name, of those that need nothing but a key.
+
+    Rows of clouds need a project or a resource as well, and rows of users' servers list the models that a server may have.
+    """
+    plain = (row for row in _rows.values() if row.base_url and not row.variables and row.key == "needed")
+    return tuple(row for row in plain if row.lists_model(model) and row.rule_for(model).names != ("*",))
 
 
 def suggest_provider(model: str) -> str:

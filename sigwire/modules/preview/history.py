@@ -19,7 +19,7 @@ __all__ = ["history", "inspect_history"]
 def history(n: int = 1, *, lm: LanguageModel | None = None) -> list[ModelCall]:
     """Return the last ``n`` calls of all models, failed ones included, oldest first. ``lm``: those of one model.
 
-    Each model keeps its last 50 calls, and as many failed ones (``lm.history_size``); a model that is gone keeps none.
+    Each model keeps its last 50 calls (``lm.history_size``), or ``max_history_size``; a model that is gone keeps none.
 
     >>> from sigwire.lm.fake import FakeLM
     >>> from sigwire.modules.predict import Predict

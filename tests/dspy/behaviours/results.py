@@ -36,13 +36,13 @@ _REASONS = {
     """,
     # Each is named in docs/coming-from-dspy.md.
     "on purpose": """
-        adapters_baml/baml_circular adapters_chat/chat_fallback_second_request adapters_chat/chat_null_content
+        adapters_baml/baml_circular adapters_chat/chat_null_content
         adapters_chat/chat_empty_content adapters_json_and_xml/json_structured_is_model
         adapters_json_and_xml/json_dict_output_object_mode adapters_json_and_xml/json_toolcalls_text_object_mode
         field_types/type_custom_blocks_in_message field_types/document_in_prompt field_types/document_list_in_prompt
         field_types/document_wrapped_json
         models/cache_put modules/program_pickle modules/program_history_default
-        predict/endpoint_7 predict/endpoint_8 predict/predict_extra_warns predict/predict_missing_required
+        predict/endpoint_7 predict/endpoint_8 predict/predict_missing_required
         predict/predict_typed_demos
         tools/tool_id_absent_in_container
     """,

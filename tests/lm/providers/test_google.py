@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import importlib
+import json
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -124,3 +126,37 @@ async def test_claude_on_vertex_has_the_version_in_the_body(how: str) -> None:
     assert all(b'"anthropic_version":"vertex-2023-10-16"' in body and b'"model"' not in body for body in bodies)
     assert [request.url.rpartition(":")[2] for request in double.requests] == ["rawPredict", "streamRawPredict"]
     assert "anthropic-version" not in double.requests[0].headers
+
+
+@HOWS
+@pytest.mark.parametrize("form", ["path", "text", "object"])
+async def test_given_credentials_are_read_once_and_sent(
+    how: str, form: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    auth = pytest.importorskip("google.auth", reason="google-auth is not installed")
+    pytest.importorskip("google.auth.transport.requests", reason="requests is not installed")
+    forget_keys(monkeypatch)
+    made, read = Credentials(), list[object]()
+
+    def load(given: object, scopes: object) -> tuple[Credentials, str]:
+        read.append(given)
+        return made, "p"
+
+    monkeypatch.setattr(auth, "load_credentials_from_file", load)
+    monkeypatch.setattr(auth, "load_credentials_from_dict", load)
+    key = {"type": "service_account"}
+    given: Any = {"path": str(tmp_path / "key.json"), "text": json.dumps(key), "object": key}[form]
+    double = Double(GEMINI)
+    transport = google.google_transport(given, transport=double)
+    lm = LM("vertex/gemini-2.5-flash", project="p", transport=transport, cache=False)
+    await ask(how, lm)
+    await ask(how, lm)
+    assert {request.headers["authorization"] for request in double.requests} == {"Bearer of-now"}
+    assert read == [given if form == "path" else key]
+
+
+def test_credentials_that_are_no_json_are_an_error() -> None:
+    pytest.importorskip("google.auth", reason="google-auth is not installed")
+    lm = LM("vertex/gemini-2.5-flash", project="p", transport=google.google_transport("{no", transport=Double(GEMINI)))
+    with pytest.raises(LMAuthenticationError, match="are no JSON"):
+        lm.respond(HELLO)

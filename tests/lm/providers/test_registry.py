@@ -320,6 +320,32 @@ def names_in_code(source: str) -> list[str]:
 _EMBEDDED = tuple(f"offline/{name}" for name in PROVIDERS["offline"].models)  # the model that comes along may be named
 
 
+@pytest.mark.parametrize(
+    ("model", "prefix"),
+    [
+        ("gpt-4o", "openai"),
+        ("claude-sonnet-4-5", "anthropic"),
+        ("gemini-2.5-pro", "gemini"),
+        ("deepseek-chat", "deepseek"),
+    ],
+)
+def test_bare_name_has_the_provider_that_alone_lists_it(model: str, prefix: str) -> None:
+    row, name = find_provider(model)
+    assert (row.prefix, name) == (prefix, model)
+
+
+@pytest.mark.parametrize(
+    ("model", "problem"),
+    [
+        ("llama-3.1-8b", "together, fireworks, cerebras have one of that name"),
+        ("my-model", r"making an LM\). Write provider/"),
+    ],
+)
+def test_bare_name_that_no_row_or_several_list_is_refused(model: str, problem: str) -> None:
+    with pytest.raises(ConfigurationError, match=problem):
+        find_provider(model)
+
+
 @pytest.mark.long
 def test_no_other_code_names_a_provider() -> None:
     found = {path.relative_to(PACKAGE): names_in_code(path.read_text(encoding="utf-8")) for path in ELSEWHERE}

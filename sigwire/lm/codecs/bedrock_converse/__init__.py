@@ -32,6 +32,7 @@ from sigwire.lm.codecs.bedrock_converse.tables import (
     CLAUDE,
     CONVERSE,
     ERRORS,
+    EXTRA,
     FINISH_REASONS,
     OPTIONS,
     USAGE,
@@ -42,10 +43,11 @@ if TYPE_CHECKING:
     from sigwire.lm.codecs.bedrock_converse.stream_decoder import FRAMING, decoder
 
 __all__ = [
-    "CLAUDE", "CONVERSE", "ENCODING_VERSION", "ERRORS", "FINISH_REASONS", "FRAMING", "OPTIONS", "USAGE",
+    "CLAUDE", "CONVERSE", "ENCODING_VERSION", "ERRORS", "FINISH_REASONS", "FRAMING", "OPEN_PATH", "OPTIONS", "USAGE",
     "ConverseProfile", "decode", "decode_error", "decoder", "encode",
 ]  # fmt: skip
 
+OPEN_PATH = EXTRA
 ENCODING_VERSION = 1  # of the bodies; in the keys of stored answers
 
 __getattr__ = lazy_names(__name__, stream_decoder="FRAMING decoder")

@@ -82,6 +82,7 @@ OPTIONS: OptionTable = {
     **drop_options(
         ["user"], "the wire has no place for the id of a user; it was left out. metadata is kept in its logs."
     ),
+    "guardrail_config": Place("guardrailConfig"),
     "max_tokens": Place("inferenceConfig.maxTokens"),
     "metadata": Place("requestMetadata"),
     "n": Skip(),  # the request is repeated

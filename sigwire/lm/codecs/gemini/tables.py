@@ -24,12 +24,14 @@ __all__ = [
 
 
 OPTIONS: OptionTable = {
+    "cached_content": Place("cachedContent"),
     "frequency_penalty": Place("generationConfig.frequencyPenalty"),
     "logprobs": Place("generationConfig.responseLogprobs"),
     "max_tokens": Place("generationConfig.maxOutputTokens"),
     "n": Place("generationConfig.candidateCount"),
     "presence_penalty": Place("generationConfig.presencePenalty"),
     "reasoning": Skip(),
+    "safety_settings": Place("safetySettings"),
     "seed": Place("generationConfig.seed"),
     "service_tier": Place("serviceTier"),
     "stop": Place("generationConfig.stopSequences", lambda stop: stop if isinstance(stop, list) else [stop]),

@@ -38,10 +38,11 @@ if TYPE_CHECKING:
     from sigwire.lm.codecs.ollama.stream_decoder import FRAMING, decoder
 
 __all__ = [
-    "ENCODING_VERSION", "ERRORS", "FINISH_REASONS", "FRAMING", "OLLAMA", "OLLAMA_CLOUD", "OPTIONS", "USAGE",
+    "ENCODING_VERSION", "ERRORS", "FINISH_REASONS", "FRAMING", "OLLAMA", "OLLAMA_CLOUD", "OPEN_PATH", "OPTIONS", "USAGE",
     "OllamaProfile", "decode", "decode_error", "decoder", "encode", "length_request", "read_length",
 ]  # fmt: skip
 
+OPEN_PATH = "options"
 ENCODING_VERSION = 2  # of the bodies; in the keys of stored answers
 
 __getattr__ = lazy_names(__name__, stream_decoder="FRAMING decoder")

@@ -59,6 +59,8 @@ def encode(request: Request, target: Target[ChatProfile], *, stream: bool = Fals
     options, option_warnings = _NO_OPTIONS
     if request.options:
         options, option_warnings = place_options(request.options, _option_table(is_reasoning, request, target), target)
+    if both := options.keys() & thinking.keys():  # an option may be an object that switches reasoning, too
+        thinking = merge_objects({name: options[name] for name in both}, thinking)
     chosen, tool_warnings = _encode_tools(tools, request.parallel_tool_calls, is_reasoning, target)
     messages = [wire for message in history.messages for wire in encode_message(message, names, target)]
     if form.instruction:

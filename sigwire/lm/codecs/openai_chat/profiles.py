@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.tools.names import NameRules
@@ -100,8 +100,31 @@ class ChatProfile(WireProfile):
 
 # --- rows
 
-_CAP: Mapping[str, Option | None] = {"max_tokens": Place("max_tokens")}
-_LOCAL: Mapping[str, Option | None] = {**_CAP, "top_k": Place("top_k"), "service_tier": None, "metadata": None}
+_Options: TypeAlias = Mapping[str, "Option | None"]
+
+
+def _places(names: str) -> _Options:
+    """Return rows for options that the host has by these names, separated by spaces."""
+    return {name: Place(name) for name in names.split()}
+
+
+_CAP: _Options = {"max_tokens": Place("max_tokens")}
+_OPEN_MODEL = _places("min_p repetition_penalty top_k")  # sampling of open models, by the names of most hosts
+_LOCAL: _Options = {**_CAP, **_OPEN_MODEL, "service_tier": None, "metadata": None, "safety_identifier": None}
+_NOT_OPENAI: _Options = dict.fromkeys(("logit_bias", "prediction", "safety_identifier", "verbosity"))
+# https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html (SGLang has most of them)
+_VLLM_OPTIONS = _places(
+    "allowed_token_ids bad_words chat_template chat_template_kwargs guided_choice guided_grammar guided_json guided_regex "
+    "ignore_eos include_stop_str_in_output length_penalty min_tokens priority prompt_logprobs skip_special_tokens "
+    "stop_token_ids structured_outputs"
+)
+# https://openrouter.ai/docs/api/reference/parameters and .../features/provider-routing
+_OPENROUTER_OPTIONS = _places("models plugins provider route top_a transforms web_search_options")
+# https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md: those of /completion, too
+_LLAMACPP_OPTIONS = _places(
+    "cache_prompt chat_template_kwargs grammar mirostat mirostat_eta mirostat_tau n_probs repeat_last_n repeat_penalty "
+    "samplers typical_p"
+)
 _WEAK = HistoryRules(result_media="user", media_roles=frozenset({"user", "system"}))
 # Chat templates of models fail on a second system turn, and on two user turns in a row.
 _TEMPLATE = replace(_WEAK, system="front", merge=frozenset({"user"}))
@@ -110,7 +133,8 @@ OPENAI = ChatProfile()
 AZURE = replace(OPENAI, family="azure", path="/openai/deployments/{model}/chat/completions")
 COMPATIBLE = ChatProfile(
     family="openai-compatible",
-    options=_CAP,
+    # Any host may be behind the URL; it refuses, or ignores, what it does not know.
+    options={**_CAP, **_OPEN_MODEL, **_VLLM_OPTIONS, **_LLAMACPP_OPTIONS, **_OPENROUTER_OPTIONS},
     allowed_tools=False,
     text_lists=False,
     reasoning=_USUAL_EFFORTS,
@@ -120,18 +144,25 @@ COMPATIBLE = ChatProfile(
     history_rules=_WEAK,
 )
 GROQ = replace(
-    COMPATIBLE, family="groq", options={"logprobs": None, "top_logprobs": None}, many=False, media=frozenset({"image"}),
+    COMPATIBLE,
+    family="groq",
+    options={**_NOT_OPENAI, **_places("include_reasoning reasoning_format"), "logprobs": None, "top_logprobs": None},
+    many=False,
+    media=frozenset({"image"}),
     replay="reasoning",
-)  # fmt: skip
+)
 MISTRAL = replace(
-    COMPATIBLE, family="mistral", options={**_CAP, "seed": Place("random_seed"), "user": None, "service_tier": None},
+    COMPATIBLE, family="mistral", options={
+        **_CAP, **_NOT_OPENAI, **_places("prediction prompt_mode safe_prompt"), "seed": Place("random_seed"), "user": None,
+        "service_tier": None,
+    },
     history_rules=replace(_WEAK, ids=MISTRAL_IDS), required="any", none="drop", text_lists=True,
     reasoning=ReasoningNames(efforts=("off", "high")), replay="chunk", usage_in_streams=False,
 )  # fmt: skip
 DEEPSEEK = replace(
     COMPATIBLE,
     family="deepseek",
-    options={**_CAP, "seed": Drop("the host has no seed; it was left out.")},
+    options={**_CAP, **_NOT_OPENAI, "seed": Drop("the host has no seed; it was left out.")},
     many=False,
     structured=("json_object",),
     media=frozenset[str](),
@@ -147,7 +178,7 @@ OPENROUTER = replace(
     COMPATIBLE,
     family="openrouter",
     tool_fields=frozenset({"cache_control", "strict"}),
-    options={**_CAP, "top_k": Place("top_k")},
+    options={**_CAP, **_OPEN_MODEL, **_OPENROUTER_OPTIONS},
     text_lists=True,
     reasoning=ReasoningNames(
         efforts=("off", "minimal", "low", "medium", "high", "xhigh"),
@@ -156,11 +187,22 @@ OPENROUTER = replace(
         off={"reasoning": {"enabled": False}},
     ),
 )
-TOGETHER = replace(COMPATIBLE, family="together", options=_LOCAL, think_tags=True)
-FIREWORKS = replace(COMPATIBLE, family="fireworks", options=_LOCAL, think_tags=True, replay="reasoning_content")
-XAI = replace(COMPATIBLE, family="xai", media=frozenset({"image"}))
+TOGETHER = replace(
+    COMPATIBLE, family="together", options={**_LOCAL, **_places("chat_template_kwargs safety_model")}, think_tags=True
+)
+FIREWORKS = replace(
+    COMPATIBLE,
+    family="fireworks",
+    options={**_LOCAL, **_places("context_length_exceeded_behavior prompt_truncate_len")},
+    think_tags=True,
+    replay="reasoning_content",
+)
+XAI = replace(COMPATIBLE, family="xai", options={**_CAP, **_places("search_parameters")}, media=frozenset({"image"}))
 CEREBRAS = replace(
-    COMPATIBLE, family="cerebras", options={"frequency_penalty": None, "presence_penalty": None, "metadata": None},
+    COMPATIBLE, family="cerebras", options={
+        **_NOT_OPENAI, **_places("logit_bias prediction reasoning_format"), "frequency_penalty": None, "presence_penalty": None,
+        "metadata": None,
+    },
     media=frozenset[str](), replay="tags",  # reasoning_content in history is an error of the host
 )  # fmt: skip
 CEREBRAS_GPT_OSS = replace(CEREBRAS, replay="text")
@@ -177,7 +219,7 @@ MOONSHOT = replace(
 VLLM = replace(
     COMPATIBLE,
     family="vllm",
-    options=_LOCAL,
+    options={**_LOCAL, **_VLLM_OPTIONS},
     history_rules=_TEMPLATE,
     reasoning=ReasoningNames(
         efforts=("off", "low", "medium", "high"), off={"chat_template_kwargs": {"enable_thinking": False}}
@@ -187,13 +229,18 @@ VLLM = replace(
 )
 CRUSOE = replace(VLLM, family="crusoe")
 LLAMACPP = replace(
-    COMPATIBLE, family="llamacpp", options=_LOCAL, history_rules=_TEMPLATE, named_choice=False, think_tags=True,
+    COMPATIBLE,
+    family="llamacpp",
+    options={**_LOCAL, **_LLAMACPP_OPTIONS},
+    history_rules=_TEMPLATE,
+    named_choice=False,
+    think_tags=True,
     replay="reasoning_content",
-)  # fmt: skip
+)
 LM_STUDIO = replace(
     COMPATIBLE,
     family="lmstudio",
-    options=_LOCAL,
+    options={**_LOCAL, **_places("repeat_penalty ttl")},
     history_rules=_TEMPLATE,
     none="drop",
     named_choice=False,  # an object is an error of the host
@@ -201,11 +248,15 @@ LM_STUDIO = replace(
     think_tags=True,
 )
 OLLAMA_CHAT = replace(
-    COMPATIBLE, family="ollama-chat-completions", options={**_CAP, "service_tier": None, "metadata": None}, none="drop",
+    COMPATIBLE, family="ollama-chat-completions", options={
+        **_CAP, **_NOT_OPENAI, "service_tier": None, "metadata": None
+    }, none="drop",
     forced_choice=False, many=False, media=frozenset({"image"}),
     reasoning=ReasoningNames(efforts=("off", "low", "medium", "high", "max")), replay="reasoning", think_tags=True,
 )  # fmt: skip
-GEMINI_CHAT = replace(COMPATIBLE, family="gemini-chat-completions", media=frozenset({"image", "audio"}))
+GEMINI_CHAT = replace(
+    COMPATIBLE, family="gemini-chat-completions", options={**_CAP, **_NOT_OPENAI}, media=frozenset({"image", "audio"})
+)
 
 PROFILES: Mapping[str, ChatProfile] = {
     "openai": OPENAI, "azure": AZURE, "compatible": COMPATIBLE, "groq": GROQ, "mistral": MISTRAL, "deepseek": DEEPSEEK,

@@ -15,7 +15,11 @@ __all__ = ["ERRORS", "FINISH_REASONS", "OPTIONS", "SAMPLING", "USAGE"]
 SAMPLING = ("temperature", "top_p", "frequency_penalty", "presence_penalty", "logprobs", "top_logprobs")
 
 OPTIONS: OptionTable = {
-    **{name: Place(name) for name in (*SAMPLING, "metadata", "n", "seed", "service_tier", "stop", "user")},
+    **{name: Place(name) for name in SAMPLING},
+    **{
+        name: Place(name)
+        for name in "logit_bias metadata n prediction safety_identifier seed service_tier stop user verbosity".split()
+    },
     "max_tokens": Place("max_completion_tokens"),
     "reasoning": Skip(),
 }

@@ -21,6 +21,7 @@ from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.options import (
     OptionTable,
     Skip,
+    merge_objects,
     place_options,
     require_feature,
     sampling_options_while_reasoning,
@@ -59,8 +60,7 @@ def encode(request: Request, target: Target[ResponsesProfile], *, stream: bool =
         "model": target.model,
         **encode_messages(_with_instruction(history.messages, form.instruction), output, request, names, target),
         **chosen,
-        **output,
-        **options,
+        **merge_objects(output, options),
         **_cache_fields(request, target),
         **thinking,
         **_encode_include(request, table, target),

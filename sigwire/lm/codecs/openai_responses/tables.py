@@ -29,7 +29,9 @@ OPTIONS: OptionTable = {
     "temperature": Place("temperature"),
     "top_logprobs": Place("top_logprobs"),
     "top_p": Place("top_p"),
+    "safety_identifier": Place("safety_identifier"),
     "user": Place("user"),
+    "verbosity": Place("text.verbosity"),
 }
 
 FINISH_REASONS: Mapping[str, FinishReason] = {

@@ -163,8 +163,9 @@ class Codec(Protocol[D_contra]):
     A codec may have three more functions, which return ``None`` if they do not apply: ``continuation(body, sent)`` returns
     the request that continues a paused turn, ``alternative(error, sent)`` a refused request in another form,
     ``recover(status, headers, body, sent, target)`` the response inside an error reply; ``length_request`` and ``read_length``
-    are those of ``lm.context_length``. ``ENCODING_VERSION``, an integer, is
-    raised by each change of what ``encode`` returns; answers of a codec without one are not stored.
+    are those of ``lm.context_length``. ``ENCODING_VERSION``, an integer, is raised by each change of what ``encode`` returns;
+    answers of a codec without one are not stored. ``OPEN_PATH``: the member of a body for options that the codec has no row
+    for, if it is not the body itself.
     """
 
     def encode(self, request: Request, target: Target[D_contra], *, stream: bool = False) -> EncodedRequest: ...

@@ -131,17 +131,23 @@ FIELDS: dict[str, tuple[Target[GeminiProfile], JsonObject, JsonObject, list[str]
         {
             "temperature": 1.0,
             "extra_body": {
-                "cachedContent": "cachedContents/1",
+                "store": True,
                 "generationConfig": {"mediaResolution": "MEDIA_RESOLUTION_LOW"},
             },
         },
-        {"cachedContent": "cachedContents/1", **config(temperature=1.0, mediaResolution="MEDIA_RESOLUTION_LOW")},
+        {"store": True, **config(temperature=1.0, mediaResolution="MEDIA_RESOLUTION_LOW")},
         [],
     ),
     "the rest": (
         target(),
         {"presence_penalty": 1, "frequency_penalty": 2, "service_tier": "flex"},
         {"serviceTier": "flex", **config(presencePenalty=1, frequencyPenalty=2)},
+        [],
+    ),
+    "safety settings and cached content": (
+        target(),
+        {"safety_settings": [{"category": "c", "threshold": "OFF"}], "cached_content": "cachedContents/1"},
+        {"safetySettings": [{"category": "c", "threshold": "OFF"}], "cachedContent": "cachedContents/1"},
         [],
     ),
     "metadata are labels on Vertex": (target(VERTEX), {"metadata": {"a": "b"}}, {"labels": {"a": "b"}}, []),

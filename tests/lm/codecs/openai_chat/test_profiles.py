@@ -13,6 +13,7 @@ from sigwire.lm.codecs.openai_chat import profiles
 from sigwire.lm.codecs.openai_chat.profiles import COMPATIBLE, PROFILES, ChatProfile
 from sigwire.lm.codecs.shared.interface import Target
 from sigwire.lm.codecs.shared.reasoning import EFFORTS
+from sigwire.lm.option_aliases import OPTION_NAMES
 
 ROWS = list(PROFILES.items())
 
@@ -36,7 +37,7 @@ def test_profile_has_its_family_and_canonical_names(name: str, row: ChatProfile)
     assert row.history_rules.family == row.family
     assert set(row.reasoning.efforts) <= set(EFFORTS)
     assert list(row.reasoning.efforts) == sorted(row.reasoning.efforts, key=EFFORTS.index)
-    assert row.options.keys() <= openai_chat.OPTIONS.keys() | {"top_k"}
+    assert row.options.keys() <= OPTION_NAMES
 
 
 @pytest.mark.parametrize(("name", "row"), ROWS, ids=PROFILES)

@@ -116,6 +116,7 @@ FIELDS: dict[str, tuple[Target[ResponsesProfile], JsonObject, JsonObject, list[s
     ),
     "row 50 the caller may have answers stored": (target(), {"extra_body": {"store": True}}, {"store": True}, []),
     "row 75 truncation if asked": (target(), {"extra_body": {"truncation": "auto"}}, {"truncation": "auto"}, []),
+    "verbosity": (target(), {"verbosity": "low"}, {"text": {"verbosity": "low"}}, []),
     "the rest": (
         target(),
         {"user": "u", "metadata": {"a": "b"}, "service_tier": "flex"},
@@ -265,3 +266,8 @@ def test_row_64_stream_request_has_one_more_field() -> None:
 def test_compatible_host_gets_no_openai_fields() -> None:
     sent = encoded(Request((Message.system("S"), ASKED)), target(COMPATIBLE, able=REASONS))
     assert sent.body == {"model": "m", "instructions": "S", "input": [WIRE_ASKED]}
+
+
+def test_verbosity_is_beside_the_format_of_the_output() -> None:
+    request = Request((ASKED,), response_format=ResponseFormat(None), options={"verbosity": "low"})
+    assert encoded(request).body["text"] == {"format": {"type": "json_object"}, "verbosity": "low"}
