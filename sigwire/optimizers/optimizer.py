@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypedDict, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypeAlias, TypedDict, TypeVar, Unpack, cast
 
 from sigwire.core.example import Example
 from sigwire.core.json import JsonObject
@@ -38,16 +38,18 @@ from sigwire.optimizers.engine.identity import (
 )
 from sigwire.optimizers.engine.plan import Forecast, forecast
 from sigwire.optimizers.engine.search import Rows, SearchEnd, finish, halves, held_out, planned
+from sigwire.optimizers.engine.sizes import Sizes, size_of_model, size_of_program
 from sigwire.optimizers.engine.spending import Spending, read_budget
 from sigwire.optimizers.engine.store import RunStore
 from sigwire.optimizers.errors import OptimizationInterrupted
 from sigwire.optimizers.events import Kept, RefusedText, SearchEvent, Spent, Warned
 from sigwire.optimizers.judge import Judge, ScoreTable, Strategy
+from sigwire.optimizers.progress import SearchProgress, SearchReporter
 from sigwire.optimizers.reports.report import Estimate, OptimizationReport, StopReason, trials_of
 from sigwire.optimizers.rule import Rule
 from sigwire.optimizers.task import Task
 from sigwire.optimizers.teleprompter import Teleprompter
-from sigwire.settings import current
+from sigwire.settings import context, current
 
 if TYPE_CHECKING:
     from sigwire.jobs.submissions import ExecutorLike
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
 __all__ = ["Optimizer", "SearchOptions"]
 
 M = TypeVar("M", bound=Module)
+ProgressMode: TypeAlias = Callable[[SearchProgress], object] | str | bool | None
 
 _TUNES = frozenset({"instructions", "demos", "fields", "tools"})
 _FAMILIES = _TUNES | {"tool_names"}
@@ -75,7 +78,8 @@ class SearchOptions(TypedDict, total=False):
     ``on_event``: called with each event of the search. ``executor``: runs programs on the processes of a PEP 3148 executor, or
     of the one that a function makes, ``num_threads`` at once in each; see ``Evaluate``. ``reuse`` (True): a question that the
     search asked before for the same row, repetition and place is not asked again, also for another candidate; ``False`` asks
-    always, as do runs on an executor.
+    always, as do runs on an executor. ``progress`` ("auto"): a line in a terminal, one output in a notebook, else a log line
+    for each trial; "line", "log", False or a function, which gets a ``SearchProgress`` after each run.
     """
 
     seed: int
@@ -91,6 +95,7 @@ class SearchOptions(TypedDict, total=False):
     on_event: Callable[[SearchEvent], object] | None
     executor: ExecutorLike | None
     reuse: bool
+    progress: ProgressMode
 
 
 _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
@@ -108,6 +113,10 @@ _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "on_event": (lambda given: given is None or callable(given), "a function of an event"),
     "reuse": (lambda given: isinstance(given, bool), "True or False"),
+    "progress": (
+        lambda given: given is None or isinstance(given, (bool, str)) or callable(given),
+        "a mode, True, False or a function",
+    ),
 }
 
 
@@ -322,19 +331,46 @@ class Optimizer(Teleprompter, ChecksKeywords):
         testset: Iterable[Example] | None = None,
         **options: Any,
     ) -> Forecast:
-        """Return what ``compile`` with these arguments may cost. No call is made."""
+        """Return what ``compile`` with these arguments may cost: runs, calls, tokens and money. No call is made.
+
+        >>> from sigwire.lm.client import LM
+        >>> from sigwire.lm.policy.money.prices import Price
+        >>> from sigwire.modules.predict import Predict
+        >>> from sigwire.optimizers.rules.bootstrap_few_shot import BootstrapFewShot
+        >>> rows = [Example(question=f"{n}+1?", answer=str(n + 1)).with_inputs("question") for n in range(8)]
+        >>> lm = LM("openai/gpt-5-mini", price=Price(input=0.25, output=2.0), max_tokens=200)
+        >>> plan = BootstrapFewShot(lambda example, prediction: 1.0).plan(Predict("question -> answer", lm=lm), rows)
+        >>> plan.calls.max, plan.tokens.max < 8 * 1_000, 0 < plan.money.expected < plan.money.max
+        (8, True, True)
+        """
         given = type(self).check_options(self, student, options)
         chosen = self._for_call(given)
         rows = chosen._rows(student, trainset, valset, list(testset or ()), given)
         task = chosen._task(student, teacher or student, rows, ScoreTable())
+        sizes = chosen._sizes(student, teacher or student, rows, len(task.signatures))
+        return chosen._forecast(task, rows, given, sizes).sized(sizes)
 
+    def _forecast(self, task: Task, rows: Rows, given: Mapping[str, Any], sizes: Sizes | None = None) -> Forecast:
         def make(task: Task) -> Rule:
-            return planned(task, rows, chosen.rule(task, given), chooses=self._chooses)
+            return planned(task, rows, self.rule(task, given), chooses=self._chooses)
 
         reuses = self.search.get("reuse", True)
-        found = forecast(task, make, len(task.signatures), reuses)
-        most = chosen._most(task)
+        found = forecast(task, make, len(task.signatures), reuses, sizes)
+        most = self._most(task)
         return found if most is None else found.within(*most, 2 * len(rows.test), len(task.signatures), reuses)
+
+    def _sizes(self, student: Module, teacher: Module, rows: Rows, calls: int) -> Sizes | None:
+        """Return the sizes of the calls of student, teacher and writing model; ``None`` without a model."""
+        examples = [rows.examples[row] for row in rows.train]
+        if self.task_model is not None:
+            student = student.deepcopy()
+            student.set_lm(self.task_model)
+        with context(**self.teacher_settings):
+            taught = size_of_program(teacher, examples)
+        asked = size_of_program(student, examples)
+        if asked is None:
+            return None
+        return Sizes(asked, taught or asked, size_of_model(self.prompt_model or current().lm), calls)
 
     def _most(self, task: Task) -> tuple[int, int] | None:
         """Return the most runs and writing calls of a search, if more than luck decides them."""
@@ -356,8 +392,9 @@ class Optimizer(Teleprompter, ChecksKeywords):
             search_facts(student, self.task_model),
         )
         try:
-            events = _SearchLog(spending, self.search.get("on_event"))
-            engine = Engine(self._setup(student, teacher, rows, task), store, table, spending, events.add)
+            progress = self._reporter(task, rows, spending, options)
+            events = _SearchLog(spending, self.search.get("on_event"), progress)
+            engine = Engine(self._setup(student, teacher, rows, task), store, table, spending, events.add, progress)
             try:
                 verdict = yield from finish(
                     engine,
@@ -369,6 +406,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
                 )
             except BaseException as error:
                 report = self._report(task, rows, _best_until_now(task, engine), engine, store, events)
+                progress.close("interrupted", report)
                 program = self._program(student, report)
                 if isinstance(error, KeyboardInterrupt):
                     raise OptimizationInterrupted.after(program, report, self.search.get("journal")) from error
@@ -379,9 +417,20 @@ class Optimizer(Teleprompter, ChecksKeywords):
                 engine.close()
             report = self._report(task, rows, verdict, engine, store, events)
             store.note({"type": "end", "report": report.to_json()})
+            progress.close(report.reason.value, report)
             return self._program(student, report)
         finally:
             store.close()
+
+    def _reporter(self, task: Task, rows: Rows, spending: Spending, options: Mapping[str, Any]) -> SearchReporter:
+        """Return the progress of a search. Its plan is made when the search has run for a second."""
+        metric = "score" if self._plan is None else self._plan.name
+        mode = self.search.get("progress", "auto")
+
+        def expect() -> int:
+            return self._forecast(task, rows, options).runs.expected
+
+        return SearchReporter(type(self).__name__, metric, task, spending, expect, mode, clock=time.monotonic)
 
     def _task(self, student: Module, teacher: Module, rows: Rows, table: ScoreTable) -> Task:
         if not isinstance(teacher, Module):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may pass any object
@@ -501,12 +550,15 @@ class Optimizer(Teleprompter, ChecksKeywords):
 class _SearchLog:
     """The events of a search, each with what was spent until then."""
 
-    def __init__(self, spending: Spending, listener: Callable[[SearchEvent], object] | None) -> None:
-        self.spending, self._listener = spending, listener
+    def __init__(
+        self, spending: Spending, listener: Callable[[SearchEvent], object] | None, progress: SearchReporter
+    ) -> None:
+        self.spending, self._listener, self._progress = spending, listener, progress
         self.seen: list[tuple[SearchEvent, Spent]] = []
 
     def add(self, event: SearchEvent) -> None:
         self.seen.append((event, self.spending.total))
+        self._progress.event(event)
         if isinstance(event, Kept):
             log_milestone("optimize", f"candidate {event.candidate.digest[:10]} is kept: {event.why}")
         elif isinstance(event, Warned):
