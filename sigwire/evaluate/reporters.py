@@ -21,7 +21,16 @@ from sigwire.show.card import Card
 from sigwire.show.cleaning import display_width
 from sigwire.show.text import text_card
 
-__all__ = ["Clock", "Counter", "Reporter", "ShownProgress", "clock_text", "fitting_line", "progress_bar", "reporter_of"]
+__all__ = [
+    "Clock",
+    "ProgressCounts",
+    "Reporter",
+    "ShownProgress",
+    "clock_text",
+    "fitting_line",
+    "progress_bar",
+    "reporter_of",
+]
 
 Clock: TypeAlias = Callable[[], float]
 T = TypeVar("T")
@@ -48,7 +57,7 @@ class ShownProgress(Protocol):
         ...
 
 
-class Counter(Protocol[T_contra]):
+class ProgressCounts(Protocol[T_contra]):
     """Counts items, and returns the progress. A reporter holds ``lock`` around each call."""
 
     clock: Clock
@@ -77,7 +86,7 @@ class Reporter(Protocol[T_contra]):
         """Show the end. A notebook shows the card of ``result`` in place of the progress."""
 
 
-def reporter_of(counter: Counter[T], mode: object, stage: str, stream: TextIO | None = None) -> Reporter[T]:
+def reporter_of(counter: ProgressCounts[T], mode: object, stage: str, stream: TextIO | None = None) -> Reporter[T]:
     """Return the reporter of a mode: "auto" or True, "line", "log", "notebook", "off", False or None, or a function.
 
     "auto": a notebook's output, a line in a terminal, else log lines. A function receives the progress after each item.
@@ -147,7 +156,7 @@ def fitting_line(candidates: Iterable[str], width: int) -> str:
 
 
 class _SilentProgress(Generic[T]):
-    def __init__(self, counter: Counter[T], file: TextIO) -> None:
+    def __init__(self, counter: ProgressCounts[T], file: TextIO) -> None:
         self._file = file
 
     def update(self, item: T) -> None:
@@ -168,7 +177,7 @@ class _CountedProgress(Generic[T]):
 
     seconds = 0.0
 
-    def __init__(self, counter: Counter[T], file: TextIO) -> None:
+    def __init__(self, counter: ProgressCounts[T], file: TextIO) -> None:
         self.counter, self.file = counter, file
         self._next = counter.clock()
 
@@ -205,7 +214,7 @@ class _CountedProgress(Generic[T]):
 
 
 class _ListenerProgress(_CountedProgress[T]):
-    def __init__(self, counter: Counter[T], file: TextIO, listener: Callable[[Any], object]) -> None:
+    def __init__(self, counter: ProgressCounts[T], file: TextIO, listener: Callable[[Any], object]) -> None:
         super().__init__(counter, file)
         self._listener = listener
 
@@ -218,7 +227,7 @@ class _LineProgress(_CountedProgress[T]):
 
     seconds = _LINE_SECONDS
 
-    def __init__(self, counter: Counter[T], file: TextIO) -> None:
+    def __init__(self, counter: ProgressCounts[T], file: TextIO) -> None:
         super().__init__(counter, file)
         self._width = 0
 
@@ -249,7 +258,7 @@ class _LineProgress(_CountedProgress[T]):
 class _LogProgress(_CountedProgress[T]):
     """A line at the start, then one after each 10 % and 30 s, then one at the end."""
 
-    def __init__(self, counter: Counter[T], file: TextIO) -> None:
+    def __init__(self, counter: ProgressCounts[T], file: TextIO) -> None:
         super().__init__(counter, file)
         self._share, self._last = 0.0, counter.clock()
         self.show(counter.progress())
@@ -275,7 +284,7 @@ class _NotebookProgress(_CountedProgress[T]):
 
     seconds = _NOTEBOOK_SECONDS
 
-    def __init__(self, counter: Counter[T], file: TextIO) -> None:
+    def __init__(self, counter: ProgressCounts[T], file: TextIO) -> None:
         super().__init__(counter, file)
         display: Any = import_module("IPython.display").display  # has no types without the package
         self._handle = display(_bundle(counter.progress()), raw=True, display_id=True)
@@ -324,7 +333,7 @@ def _bundle(progress: ShownProgress) -> dict[str, str]:
     return {"text/plain": text, "text/html": f"{bar} <code>{html.escape(text)}</code>"}
 
 
-_MODES: Mapping[object, Callable[[Counter[Any], TextIO], Reporter[Any]]] = {
+_MODES: Mapping[object, Callable[[ProgressCounts[Any], TextIO], Reporter[Any]]] = {
     "off": _SilentProgress,
     "line": _LineProgress,
     "log": _LogProgress,

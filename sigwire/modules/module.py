@@ -363,10 +363,16 @@ class Module(ChecksKeywords, Walkable, HasCard):
         *,
         return_exceptions: bool = False,
         return_failed_examples: Literal[False] = False,
+        timeout: float | None = None,
     ) -> BatchResults: ...
     @overload
     def batch(
-        self, examples: BatchExamples, num_threads: int | None = None, *, return_failed_examples: Literal[True]
+        self,
+        examples: BatchExamples,
+        num_threads: int | None = None,
+        *,
+        return_failed_examples: Literal[True],
+        timeout: float | None = None,
     ) -> BatchFailures: ...
     def batch(
         self,
@@ -375,6 +381,7 @@ class Module(ChecksKeywords, Walkable, HasCard):
         *,
         return_exceptions: bool = False,
         return_failed_examples: bool = False,
+        timeout: float | None = None,
     ) -> BatchResults | BatchFailures:
         """Call with each of many inputs, several at once; return the results in the order of the inputs.
 
@@ -382,7 +389,8 @@ class Module(ChecksKeywords, Walkable, HasCard):
         default as many as the setting of that name. The first error is raised, and calls that have not started are dropped;
         ``BatchRun.of(error)`` has what is finished, also after an interrupt. ``return_exceptions=True`` returns errors as
         results. ``return_failed_examples=True`` returns three lists: results with ``None`` for failures, the failed examples,
-        and their errors.
+        and their errors. ``timeout``: seconds of one call; a call that takes longer fails with a ``TimeoutError``, and code
+        that blocks is left behind in its thread.
 
         >>> class Double(Module):
         ...     def forward(self, n: int) -> int:
@@ -392,7 +400,7 @@ class Module(ChecksKeywords, Walkable, HasCard):
         >>> Double().batch([{"n": 1}, {"m": 2}], return_failed_examples=True)[:2]
         ([2, None], [{'m': 2}])
         """
-        return run(self._batch_steps(examples, num_threads, return_exceptions, return_failed_examples))
+        return run(self._batch_steps(examples, num_threads, return_exceptions, return_failed_examples, timeout))
 
     @overload
     async def abatch(
@@ -402,10 +410,16 @@ class Module(ChecksKeywords, Walkable, HasCard):
         *,
         return_exceptions: bool = False,
         return_failed_examples: Literal[False] = False,
+        timeout: float | None = None,
     ) -> BatchResults: ...
     @overload
     async def abatch(
-        self, examples: BatchExamples, num_threads: int | None = None, *, return_failed_examples: Literal[True]
+        self,
+        examples: BatchExamples,
+        num_threads: int | None = None,
+        *,
+        return_failed_examples: Literal[True],
+        timeout: float | None = None,
     ) -> BatchFailures: ...
     async def abatch(
         self,
@@ -414,18 +428,25 @@ class Module(ChecksKeywords, Walkable, HasCard):
         *,
         return_exceptions: bool = False,
         return_failed_examples: bool = False,
+        timeout: float | None = None,
     ) -> BatchResults | BatchFailures:
         """``batch``, awaited."""
-        return await arun(self._batch_steps(examples, num_threads, return_exceptions, return_failed_examples))
+        return await arun(self._batch_steps(examples, num_threads, return_exceptions, return_failed_examples, timeout))
 
     def _batch_steps(
-        self, examples: BatchExamples, limit: int | None, keep_errors: bool, split: bool
+        self, examples: BatchExamples, limit: int | None, keep_errors: bool, split: bool, timeout: float | None
     ) -> Steps[BatchResults | BatchFailures]:
         from sigwire.modules.batch import batch_steps, split_failures
 
         examples, owner = list(examples), type(self).__name__
         results = yield from batch_steps(
-            self.call_steps, examples, limit, owner=owner, keep_errors=keep_errors or split, on_error=self._locate
+            self.call_steps,
+            examples,
+            limit,
+            owner=owner,
+            keep_errors=keep_errors or split,
+            on_error=self._locate,
+            timeout=timeout,
         )
         return split_failures(examples, results) if split else results
 

@@ -14,42 +14,32 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypeAlias, TypedDict, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypedDict, TypeVar, Unpack, cast
 
 from sigwire.core.example import Example
-from sigwire.core.json import JsonObject
-from sigwire.core.lazy import version
 from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError, InputError, suggest, warn_user
 from sigwire.evaluate.metric_plan import MetricPlan
 from sigwire.keywords import ChecksKeywords
 from sigwire.lm.policy.money.budget import Budget
 from sigwire.modules.module import Module
-from sigwire.observe.tracing.logs import log_milestone, log_warning
 from sigwire.optimizers.candidate import applied, candidate_of, slots, tunable
 from sigwire.optimizers.engine.engine import Engine, EngineSetup
-from sigwire.optimizers.engine.identity import (
-    model_name,
-    options_digest,
-    program_digest,
-    rows_digest,
-    search_facts,
-    search_fingerprint,
-)
+from sigwire.optimizers.engine.identity import search_facts, search_header
 from sigwire.optimizers.engine.plan import Forecast, forecast
 from sigwire.optimizers.engine.search import Rows, SearchEnd, finish, halves, held_out, planned
-from sigwire.optimizers.engine.sizes import Sizes, size_of_model, size_of_program
+from sigwire.optimizers.engine.sizes import Sizes, sizes_of
 from sigwire.optimizers.engine.spending import Spending, read_budget
 from sigwire.optimizers.engine.store import RunStore
 from sigwire.optimizers.errors import OptimizationInterrupted
-from sigwire.optimizers.events import Kept, RefusedText, SearchEvent, Spent, Warned
+from sigwire.optimizers.events import RefusedText, SearchEvent, Warned
 from sigwire.optimizers.judge import Judge, ScoreTable, Strategy
-from sigwire.optimizers.progress import SearchProgress, SearchReporter
+from sigwire.optimizers.progress import ProgressMode, SearchLog, SearchReporter
 from sigwire.optimizers.reports.report import Estimate, OptimizationReport, StopReason, trials_of
 from sigwire.optimizers.rule import Rule
 from sigwire.optimizers.task import Task
 from sigwire.optimizers.teleprompter import Teleprompter
-from sigwire.settings import context, current
+from sigwire.settings import current
 
 if TYPE_CHECKING:
     from sigwire.jobs.submissions import ExecutorLike
@@ -57,7 +47,6 @@ if TYPE_CHECKING:
 __all__ = ["Optimizer", "SearchOptions"]
 
 M = TypeVar("M", bound=Module)
-ProgressMode: TypeAlias = Callable[[SearchProgress], object] | str | bool | None
 
 _TUNES = frozenset({"instructions", "demos", "fields", "tools"})
 _FAMILIES = _TUNES | {"tool_names"}
@@ -347,7 +336,8 @@ class Optimizer(Teleprompter, ChecksKeywords):
         chosen = self._for_call(given)
         rows = chosen._rows(student, trainset, valset, list(testset or ()), given)
         task = chosen._task(student, teacher or student, rows, ScoreTable())
-        sizes = chosen._sizes(student, teacher or student, rows, len(task.signatures))
+        examples = [rows.examples[row] for row in rows.train]
+        sizes = sizes_of(self, student, teacher or student, examples, len(task.signatures))
         return chosen._forecast(task, rows, given, sizes).sized(sizes)
 
     def _forecast(self, task: Task, rows: Rows, given: Mapping[str, Any], sizes: Sizes | None = None) -> Forecast:
@@ -358,19 +348,6 @@ class Optimizer(Teleprompter, ChecksKeywords):
         found = forecast(task, make, len(task.signatures), reuses, sizes)
         most = self._most(task)
         return found if most is None else found.within(*most, 2 * len(rows.test), len(task.signatures), reuses)
-
-    def _sizes(self, student: Module, teacher: Module, rows: Rows, calls: int) -> Sizes | None:
-        """Return the sizes of the calls of student, teacher and writing model; ``None`` without a model."""
-        examples = [rows.examples[row] for row in rows.train]
-        if self.task_model is not None:
-            student = student.deepcopy()
-            student.set_lm(self.task_model)
-        with context(**self.teacher_settings):
-            taught = size_of_program(teacher, examples)
-        asked = size_of_program(student, examples)
-        if asked is None:
-            return None
-        return Sizes(asked, taught or asked, size_of_model(self.prompt_model or current().lm), calls)
 
     def _most(self, task: Task) -> tuple[int, int] | None:
         """Return the most runs and writing calls of a search, if more than luck decides them."""
@@ -388,12 +365,12 @@ class Optimizer(Teleprompter, ChecksKeywords):
         spending = Spending(self.budget, time.monotonic, self.limit_of_runs(task))
         store = RunStore(
             self.search.get("journal"),
-            self._header(student, teacher, rows, options),
+            search_header(self, student, teacher, (rows.train, rows.val, rows.test), self._plan, options),
             search_facts(student, self.task_model),
         )
         try:
             progress = self._reporter(task, rows, spending, options)
-            events = _SearchLog(spending, self.search.get("on_event"), progress)
+            events = SearchLog(spending, self.search.get("on_event"), progress)
             engine = Engine(self._setup(student, teacher, rows, task), store, table, spending, events.add, progress)
             try:
                 verdict = yield from finish(
@@ -491,25 +468,8 @@ class Optimizer(Teleprompter, ChecksKeywords):
             reuses=self.search.get("reuse", True),
         )
 
-    def _header(self, student: Module, teacher: Module, rows: Rows, options: Mapping[str, Any]) -> JsonObject:
-        """Return what identifies a search in its journal."""
-        return {
-            "optimizer": type(self).__name__,
-            "options": options_digest({**self.get_params(), **options}),
-            "seed": self.search.get("seed", 0),
-            "student": program_digest(student),
-            "teacher": program_digest(teacher),
-            "prompt_model": model_name(self.prompt_model),
-            "teacher_lm": model_name(self.teacher_settings.get("lm")),
-            "rows": rows_digest(rows.train, rows.val, rows.test),
-            "sigwire": version(),
-            "fingerprint": search_fingerprint(
-                student, teacher, self._plan, self.task_model, self.prompt_model, self.teacher_settings
-            ),
-        }
-
     def _report(
-        self, task: Task, rows: Rows, verdict: SearchEnd, engine: Engine, store: RunStore, events: _SearchLog
+        self, task: Task, rows: Rows, verdict: SearchEnd, engine: Engine, store: RunStore, events: SearchLog
     ) -> OptimizationReport:
         return OptimizationReport(
             optimizer=type(self).__name__,
@@ -545,26 +505,6 @@ class Optimizer(Teleprompter, ChecksKeywords):
 
     def finish_program(self, program: Any, student: Module, report: OptimizationReport) -> None:
         """Add the attributes of an optimizer's result to a compiled program, which has the report."""
-
-
-class _SearchLog:
-    """The events of a search, each with what was spent until then."""
-
-    def __init__(
-        self, spending: Spending, listener: Callable[[SearchEvent], object] | None, progress: SearchReporter
-    ) -> None:
-        self.spending, self._listener, self._progress = spending, listener, progress
-        self.seen: list[tuple[SearchEvent, Spent]] = []
-
-    def add(self, event: SearchEvent) -> None:
-        self.seen.append((event, self.spending.total))
-        self._progress.event(event)
-        if isinstance(event, Kept):
-            log_milestone("optimize", f"candidate {event.candidate.digest[:10]} is kept: {event.why}")
-        elif isinstance(event, Warned):
-            log_warning("optimize", event.text)
-        if self._listener is not None:
-            self._listener(event)
 
 
 def _best_until_now(task: Task, engine: Engine) -> SearchEnd:

@@ -12,17 +12,18 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TextIO
+from typing import TextIO, TypeAlias
 
 from sigwire.evaluate.progress import ScoreSums
 from sigwire.evaluate.reporters import Clock, Reporter, clock_text, fitting_line, progress_bar, reporter_of
+from sigwire.observe.tracing.logs import log_milestone, log_warning
 from sigwire.optimizers.candidate import Candidate
 from sigwire.optimizers.engine.spending import Spending
-from sigwire.optimizers.events import Dropped, Kept, Measured, Proposed, SearchEvent, Spent
+from sigwire.optimizers.events import Dropped, Kept, Measured, Proposed, SearchEvent, Spent, Warned
 from sigwire.optimizers.task import Task
 from sigwire.show.cleaning import inline
 
-__all__ = ["SearchProgress", "SearchReporter"]
+__all__ = ["ProgressMode", "SearchLog", "SearchProgress", "SearchReporter"]
 
 _PLAN_SECONDS = 1.0  # a search that ends before needs no plan
 _MOST_SHARE = 0.99  # of a search that runs: its length is estimated
@@ -82,6 +83,9 @@ class SearchProgress:
         return _costs_text(self.spent)
 
 
+ProgressMode: TypeAlias = Callable[[SearchProgress], object] | str | bool | None
+
+
 class SearchReporter:
     """Shows the progress of a search. ``expect`` returns the runs of its plan; ``mode`` is that of ``reporter_of``.
 
@@ -135,6 +139,26 @@ class SearchReporter:
     def close(self, status: str, report: object = None) -> None:
         """Show the end."""
         self._reporter.close(status, report)
+
+
+class SearchLog:
+    """The events of a search, each with what was spent until then."""
+
+    def __init__(
+        self, spending: Spending, listener: Callable[[SearchEvent], object] | None, progress: SearchReporter
+    ) -> None:
+        self.spending, self._listener, self._progress = spending, listener, progress
+        self.seen: list[tuple[SearchEvent, Spent]] = []
+
+    def add(self, event: SearchEvent) -> None:
+        self.seen.append((event, self.spending.total))
+        self._progress.event(event)
+        if isinstance(event, Kept):
+            log_milestone("optimize", f"candidate {event.candidate.digest[:10]} is kept: {event.why}")
+        elif isinstance(event, Warned):
+            log_warning("optimize", event.text)
+        if self._listener is not None:
+            self._listener(event)
 
 
 class _SearchCounter:
@@ -203,11 +227,6 @@ class _SearchCounter:
 
 def _score_text(mean: float, half: float | None, digits: int) -> str:
     return f"{mean:.{digits}f}{'' if half is None else f'±{half:.{digits}f}'}"
-
-
-def _costs_text(spent: Spent) -> str:
-    known = "$ unknown" if spent.money is None else f"{'≥ ' * spent.is_partial}${spent.money:.2f}"
-    return f"{spent.calls:,} calls  {known}"
 
 
 def _costs_text(spent: Spent) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from sigwire.core.example import Prediction
 from sigwire.core.record import FieldValues
@@ -35,10 +35,6 @@ from sigwire.modules.predict import P, Predict, ReadingCalls, S, signature_of
 from sigwire.modules.program_stream import set_turn
 from sigwire.settings import current
 from sigwire.signatures.signature import Signature, SignatureClass
-
-if TYPE_CHECKING:
-    from sigwire.modules.agents.session import ChatSession
-    from sigwire.signatures.types.history import History
 
 __all__ = ["RLM", "SessionClasses"]
 
@@ -128,12 +124,6 @@ class RLM(ReadingCalls[P, S]):
     def tools(self) -> dict[str, Tool]:
         """The tools by name."""
         return dict(self.toolbox.tools)
-
-    def session(self, conversation: History | FieldValues | Sequence[object] = ()) -> ChatSession:
-        """Return a conversation with this program, from the turns of an earlier one. Variables of earlier calls are lost."""
-        from sigwire.modules.agents.session import ChatSession  # programs without one do not load it
-
-        return ChatSession(self, conversation)
 
     # --- the loop ------------------------------------------------------------------------------------
 

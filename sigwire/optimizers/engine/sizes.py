@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 from sigwire.core.example import Example
 from sigwire.core.json import dumps
@@ -24,14 +24,23 @@ from sigwire.modules.module import Module
 from sigwire.modules.preview.whole_program import first_previews
 from sigwire.optimizers.candidate import Candidate
 from sigwire.optimizers.rule import Write
+from sigwire.settings import context, current
 
-__all__ = ["CallSize", "Load", "Sizes", "added_tokens", "size_of_model", "size_of_program", "written_tokens"]
+__all__ = ["CallSize", "Load", "Sizes", "added_tokens", "sizes_of", "written_tokens"]
 
 _ROWS = 3  # that are previewed
 _TEXT = 150  # tokens of a text that a model writes in place of another
 _ANSWER = 100  # tokens of an answer that no row shows
 _FRAME = 300  # tokens of the instructions of a writing request
 _LEAST = 0.7  # of an estimated input
+
+
+class _Asking(Protocol):
+    """The models of an optimizer."""
+
+    prompt_model: Any
+    task_model: Any
+    teacher_settings: dict[str, Any]
 
 
 class CallSize(NamedTuple):
@@ -104,7 +113,20 @@ def _mean(values: Sequence[int]) -> float:
     return sum(values) / len(values)
 
 
-def size_of_program(program: Module, rows: Sequence[Example]) -> CallSize | None:
+def sizes_of(optimizer: _Asking, student: Module, teacher: Module, rows: Sequence[Example], calls: int) -> Sizes | None:
+    """Return the sizes of the calls of student, teacher and writing model; ``None`` without a model. ``calls``: of a run."""
+    if optimizer.task_model is not None:
+        student = student.deepcopy()
+        student.set_lm(optimizer.task_model)
+    with context(**optimizer.teacher_settings):
+        taught = _size_of_program(teacher, rows)
+    asked = _size_of_program(student, rows)
+    if asked is None:
+        return None
+    return Sizes(asked, taught or asked, _size_of_model(optimizer.prompt_model or current().lm), calls)
+
+
+def _size_of_program(program: Module, rows: Sequence[Example]) -> CallSize | None:
     """Return the mean size of the first calls of a program on a few rows; ``None`` if no model is known."""
     previews = [(preview, row) for row in rows[:_ROWS] for preview in first_previews(program, row)]
     if not previews:
@@ -128,7 +150,7 @@ def _most_output(preview: Preview) -> int:
     return output_bound(preview.request, None, 0)
 
 
-def size_of_model(lm: Any) -> CallSize | None:
+def _size_of_model(lm: Any) -> CallSize | None:
     """Return the size of a writing call; ``None`` without a model."""
     if lm is None or not hasattr(lm, "model"):
         return None

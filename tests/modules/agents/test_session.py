@@ -122,7 +122,7 @@ def test_cancelled_turn_of_a_predictor_is_asked_again(inputs: dict[str, str]) ->
     assert [dict(turn) for turn in chat.conversation] == [{"question": "I am Ada.", "answer": "Hello Ada"}]  # type: ignore[call-overload]
 
 
-async def test_closed_stream_of_a_predictor_leaves_the_marked_turn() -> None:
+async def test_turn_of_a_predictor_is_marked_when_its_stream_is_closed() -> None:
     lm = FakeLM([{"answer": "one two three"}])
     chat = ChatSession(Predict("question, past: History -> answer", lm=lm))
     events = chat.astream(question="Count.")
@@ -144,10 +144,10 @@ def test_failed_turn_of_a_predictor_is_not_kept(error: Exception) -> None:
     assert len(chat.conversation) == 0
 
 
-def test_rlm_has_a_session() -> None:
+def test_session_of_an_rlm_continues() -> None:
     program: Any = sigwire.RLM("log -> cause")
     program.set_lm(FakeLM([{"reasoning": "Look.", "code": "submit(cause=log)"}] * 2))
-    chat = program.session()
+    chat = ChatSession(program)
     assert (chat(log="disk").cause, chat(log="net").cause) == ("disk", "net")
     assert "disk" in str([message.text for message in program.generate_action.lm.requests[-1].messages])
 
