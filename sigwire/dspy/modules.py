@@ -141,7 +141,7 @@ _NO_EFFECT: Mapping[str, str] = {
     "disable_progress_bar": "",
     "provide_traceback": "",
     "max_errors": "the first error is raised, or errors are collected with return_failed_examples=True",
-    "timeout": "a slow call is not run once more; sigwire.Module.batch(timeout=) ends it",
+    "timeout": "a slow call is not run again; sigwire.Module.batch(timeout=) ends it",
     "straggler_limit": "nothing is run twice",
 }
 
