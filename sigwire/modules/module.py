@@ -80,6 +80,8 @@ class Module(ChecksKeywords, Walkable, HasCard):
 
     _shown_by = "sigwire.modules.cards.tree:module"
     callbacks: list[object]
+    optimization: Any = None
+    """The report of the search that made the program. ``OptimizationReport.of(program)`` has its type, also after ``load``."""
     _compiled: bool
     _log: CallLog | None
     _entries: ClassVar[frozenset[str]] = frozenset()
@@ -495,14 +497,18 @@ class Module(ChecksKeywords, Walkable, HasCard):
     def save(self, path: str | PathLike[str], save_program: bool = False) -> None:
         """Write the state to a ``.json`` file. Raises ``StateError`` for other suffixes and for ``save_program=True``.
 
-        Code is not saved: that needs pickle, which the library never uses.
+        Code is not saved: that needs pickle, which the library never uses. The report of a search (``optimization``) is in the
+        file. A warning in the log ``sigwire.save`` names what ``load`` without options refuses: a model of a class that is not
+        sigwire's ``LM``, or at an address that is not trusted.
         """
         if save_program:
             raise StateError(
                 f"{type(self).__name__} cannot be saved with its code (saving a program): that needs pickle. Save its class by "
                 "name, arguments and state with sigwire.save_program(program, 'program.json'), or the state alone with save()."
             )
-        saving.write(path, self.dump_state())
+        state = self.dump_state()
+        saving.write(path, state, saving.report_of(self))
+        saving.log_refusal(type(self).__name__, lambda: self._prepare(state, unsafe=False))
 
     def load(
         self, path: str | PathLike[str], *, lm: LanguageModel | None = None, allow_unsafe_lm_state: bool = False
@@ -520,7 +526,10 @@ class Module(ChecksKeywords, Walkable, HasCard):
         >>> loaded.lm
         LM('offline/lexical')
         """
-        self.load_state(saving.read(path), lm=lm, allow_unsafe_lm_state=allow_unsafe_lm_state)
+        state, report = saving.read(path)
+        self.load_state(state, lm=lm, allow_unsafe_lm_state=allow_unsafe_lm_state)
+        if report is not None:
+            self.optimization = report
 
 
 class StepsModule(Module):

@@ -15,6 +15,7 @@ from sigwire.evaluate.figures.tool_counts import CallTotals, sorted_tools, tool_
 from sigwire.evaluate.records import RecordFile
 from sigwire.evaluate.segments import Segment, segment_rows
 from sigwire.evaluate.statistics import TOO_FEW, PairedDifference, paired_difference
+from sigwire.modules.tree.saving import SavedReport
 from sigwire.optimizers.candidate import Candidate, Slot
 from sigwire.optimizers.events import Measured, Proposed, RefusedText, SearchEvent, Spent, Warned
 from sigwire.optimizers.judge import Judge
@@ -199,9 +200,12 @@ class OptimizationReport(HasCard):
     def of(cls, program: object) -> OptimizationReport:
         """Return the report of a program that ``compile`` returned: its attribute ``optimization``, with its type.
 
-        Raises ``InputError`` for other programs.
+        Also of a program that was saved and loaded. Raises ``InputError`` for other programs, ``StateError`` for a report of a
+        file that no search wrote.
         """
         report = getattr(program, "optimization", None)
+        if isinstance(report, SavedReport):
+            report = cls.from_json(report.data)
         if not isinstance(report, OptimizationReport):
             raise InputError(
                 f"{type(program).__name__} has no report (reading it). Pass the program that compile returned."
