@@ -35,7 +35,7 @@ from sigwire.optimizers.errors import OptimizationInterrupted
 from sigwire.optimizers.events import RefusedText, SearchEvent, Warned
 from sigwire.optimizers.judge import Judge, ScoreTable, Strategy
 from sigwire.optimizers.progress import ProgressMode, SearchLog, SearchReporter
-from sigwire.optimizers.reports.report import Estimate, OptimizationReport, StopReason, trials_of
+from sigwire.optimizers.reports.report import NONE_BETTER, Estimate, OptimizationReport, StopReason, trials_of
 from sigwire.optimizers.rule import Rule
 from sigwire.optimizers.task import Task
 from sigwire.optimizers.teleprompter import Teleprompter
@@ -372,6 +372,8 @@ class Optimizer(Teleprompter, ChecksKeywords):
             progress = self._reporter(task, rows, spending, options)
             events = SearchLog(spending, self.search.get("on_event"), progress)
             engine = Engine(self._setup(student, teacher, rows, task), store, table, spending, events.add, progress)
+            for text in rows.warnings():
+                events.add(Warned(text))
             try:
                 verdict = yield from finish(
                     engine,
@@ -471,6 +473,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
     def _report(
         self, task: Task, rows: Rows, verdict: SearchEnd, engine: Engine, store: RunStore, events: SearchLog
     ) -> OptimizationReport:
+        is_measured = verdict.found == task.baseline and verdict.estimate.baseline is not None
         return OptimizationReport(
             optimizer=type(self).__name__,
             baseline=task.baseline,
@@ -485,11 +488,10 @@ class Optimizer(Teleprompter, ChecksKeywords):
             costs=dict(engine.costs),
             texts=task.slots,
             warnings=(
-                *rows.warnings(),
                 *engine.warnings(),
                 *(event.text for event, _ in events.seen if isinstance(event, Warned)),
             ),
-            kept_student=verdict.kept_student,
+            kept_student=verdict.kept_student or (NONE_BETTER if is_measured else ""),
             resumed=store.resumed,
             reused=engine.reused,
             calls=engine.calls,

@@ -132,6 +132,8 @@ class SearchReporter:
         if isinstance(event, Proposed):
             self._numbers.setdefault(event.candidate.digest, len(self._numbers) + 1)
             self._counter.trials = len(self._numbers)
+        elif isinstance(event, Warned):
+            self._reporter.milestone(f"sigwire.optimize warning: {event.text}")
         elif isinstance(event, (Measured, Dropped, Kept)) and (fate := _fate(event, len(self._task.val))):
             number = self._numbers.get(event.candidate.digest)
             self._reporter.milestone(self._counter.trial_line(event.candidate, number, fate))

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from sigwire.core.example import Example
 from sigwire.core.request import Request
 from sigwire.errors import ConfigurationError
 from sigwire.lm.client import LM
@@ -19,7 +20,7 @@ from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
 from sigwire.optimizers.candidate import Candidate
 from sigwire.optimizers.engine.spending import Spending, read_budget
-from sigwire.optimizers.events import Dropped, Kept, Measured, Proposed, SearchEvent, Spent
+from sigwire.optimizers.events import Dropped, Kept, Measured, Proposed, SearchEvent, Spent, Warned
 from sigwire.optimizers.judge import Judge, ScoreTable
 from sigwire.optimizers.optimizer import Optimizer
 from sigwire.optimizers.progress import SearchProgress, SearchReporter
@@ -173,6 +174,33 @@ def test_unknown_mode_is_refused_before_any_call(mode: Any) -> None:
     with pytest.raises(ConfigurationError, match="progress"):
         BootstrapFewShot(exact, progress=mode).compile(student(lm), trainset=TRAIN)
     assert lm.requests == []
+
+
+# --- what the report and the log tell
+
+
+@pytest.mark.parametrize("changes", [{}, {"answer": "another label"}])
+def test_overlap_of_training_and_validation_rows_is_told_at_the_start(
+    changes: dict[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen: list[SearchEvent] = []
+    val = [Example(**{**dict(row.items()), **changes}).with_inputs("question") for row in TRAIN[:4]]
+    optimizer = BootstrapFewShotWithRandomSearch(
+        exact, num_candidate_programs=1, max_labeled_demos=0, on_event=seen.append, progress="log"
+    )
+    report = optimizer.compile(student(Stub()), trainset=TRAIN, valset=[*val, *VAL]).optimization
+    assert isinstance(seen[0], Warned)
+    assert seen[0].text.startswith(f"4 of {len(VAL) + 4} validation rows are training rows too")
+    assert seen[0].text in report.warnings
+    assert f"sigwire.optimize warning: {seen[0].text}" in capsys.readouterr().err
+
+
+def test_report_names_the_reason_when_no_candidate_was_better() -> None:
+    optimizer = BootstrapFewShotWithRandomSearch(lambda example, prediction, trace=None: 0.0, num_candidate_programs=1)
+    report = optimizer.compile(student(Stub()), trainset=TRAIN, valset=VAL).optimization
+    assert report.winner == report.baseline
+    assert report.kept_student
+    assert report.kept_student in report.headline
 
 
 # --- tokens and money of a plan

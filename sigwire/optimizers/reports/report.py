@@ -24,7 +24,11 @@ from sigwire.optimizers.reports.text_diff import TextDiff
 from sigwire.show.card import Card, HasCard
 from sigwire.show.cleaning import inline, number
 
-__all__ = ["Estimate", "OptimizationReport", "SearchTrial", "StopReason", "trials_of"]
+__all__ = ["NONE_BETTER", "Estimate", "OptimizationReport", "SearchTrial", "StopReason", "trials_of"]
+
+
+NONE_BETTER = "no candidate was shown to be better"
+"""The reason if a search found nothing to compare with the student at its end."""
 
 
 class StopReason(StrEnum):
@@ -238,7 +242,7 @@ class OptimizationReport(HasCard):
             mean, n, rows = found.baseline, found.rows, "rows on which candidates are chosen"
             if found.test is not None:
                 mean, n, rows = found.test, found.test_rows, "test rows"
-            return f"The student is kept (no candidate was shown to be better): {mean:.3f} on {n} {rows}"
+            return f"The student is kept ({self.kept_student or NONE_BETTER}): {mean:.3f} on {n} {rows}"
         gain = found.change
         return f"The student is kept ({self.kept_student}); the best candidate: {gain}" if self.kept_student else gain
 
