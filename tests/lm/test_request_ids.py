@@ -9,6 +9,7 @@ import pytest
 import sigwire
 from sigwire import AdapterParseError, AgentRun, Predict, ReAct, ReActStep
 from sigwire.lm.client import LM
+from sigwire.lm.http.transport import HttpTransport
 from sigwire.testing import FakeProvider, Fault
 from tests.lm.calls import HELLO, KEY, patient
 from tests.modules.code.driving import MODES, called
@@ -77,3 +78,21 @@ def test_run_of_an_agent_has_the_seconds_of_each_call_and_a_json(mode: str) -> N
 def test_other_json_is_no_run_of_an_agent(data: Any) -> None:
     with pytest.raises(sigwire.StateError):
         AgentRun.from_json(data)
+
+
+async def test_model_is_a_context_manager_that_closes_its_connections() -> None:
+    class Counting(HttpTransport):
+        closed = 0
+
+        def close(self) -> None:
+            self.closed += 1
+            super().close()
+
+    transport = Counting()
+    with FakeProvider(["one", "two"]) as provider:
+        with model(provider, "openai", transport=transport) as lm:
+            assert lm("Hi") == ["one"]
+        assert transport.closed == 1
+        async with lm as same:
+            assert (await same.acall("Hi"), same is lm) == (["two"], True)
+    assert transport.closed == 2
