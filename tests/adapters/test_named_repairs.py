@@ -49,7 +49,7 @@ def test_other_backticks_are_no_number(text: str) -> None:
         Predict(Count, lm=FakeLM([answer]))(question="?")
 
 
-def test_names_that_differ_in_case_alone_are_told_apart() -> None:
+def test_names_that_differ_in_case_alone_are_different_fields() -> None:
     answer = "[[ ## kind ## ]]\nlower\n\n[[ ## Kind ## ]]\nupper\n\n[[ ## completed ## ]]"
     result: Any = Predict("question -> kind, Kind", lm=FakeLM([answer]))(question="?")
     assert (result.kind, result.Kind, CallReport.of(result).repairs) == ("lower", "upper", ())

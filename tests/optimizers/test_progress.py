@@ -176,11 +176,11 @@ def test_unknown_mode_is_refused_before_any_call(mode: Any) -> None:
     assert lm.requests == []
 
 
-# --- what the report and the log tell
+# --- warnings and reasons
 
 
 @pytest.mark.parametrize("changes", [{}, {"answer": "another label"}])
-def test_overlap_of_training_and_validation_rows_is_told_at_the_start(
+def test_overlap_of_training_and_validation_rows_is_a_warning_at_the_start(
     changes: dict[str, str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     seen: list[SearchEvent] = []
