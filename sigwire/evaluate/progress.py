@@ -131,12 +131,12 @@ class _Counter:
         self._is_partial = False
         self._recent: deque[tuple[float, int]] = deque([(self.start, 0)])
 
-    def add(self, cell: Cell) -> None:
+    def add(self, item: Cell) -> None:
         self._done += 1
-        self._failed += cell.failure is not None
-        if cell.score is not None:
-            self._scores.add(cell.score)
-        self._cost, self._is_partial = add_cost(self._cost, self._is_partial, program_cost(cell))
+        self._failed += item.failure is not None
+        if item.score is not None:
+            self._scores.add(item.score)
+        self._cost, self._is_partial = add_cost(self._cost, self._is_partial, program_cost(item))
         now = self.clock()
         self._recent.append((now, self._done))
         while len(self._recent) > 2 and now - self._recent[0][0] > _RATE_SECONDS:
