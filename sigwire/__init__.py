@@ -138,6 +138,7 @@ _NAMES: dict[str, dict[str, str]] = {
     "Optimizers": {
         "sigwire.optimizers.errors": "OptimizationInterrupted SearchPaused",
         "sigwire.optimizers.optimizer": "Optimizer",
+        "sigwire.optimizers.progress": "SearchProgress",
         "sigwire.optimizers.reports.report": "OptimizationReport",
         "sigwire.optimizers.rules.better_together": "BetterTogether",
         "sigwire.optimizers.rules.bootstrap_few_shot": "BootstrapFewShot",

@@ -123,6 +123,7 @@ from sigwire.evaluate.metrics.verdicts import majority_judge, pairwise_judge
 # Optimizers
 from sigwire.optimizers.errors import OptimizationInterrupted, SearchPaused
 from sigwire.optimizers.optimizer import Optimizer
+from sigwire.optimizers.progress import SearchProgress
 from sigwire.optimizers.reports.report import OptimizationReport
 from sigwire.optimizers.rules.better_together import BetterTogether
 from sigwire.optimizers.rules.bootstrap_few_shot import BootstrapFewShot
@@ -375,6 +376,7 @@ __all__ = [
     "RunIsLive",
     "Score",
     "SearchPaused",
+    "SearchProgress",
     "SemanticF1",
     "SessionBusy",
     "Signature",

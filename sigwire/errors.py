@@ -404,7 +404,8 @@ class ModelError(SigwireError):
     """The answer of the model cannot be used. The error has the whole answer.
 
     Attributes: ``choice`` (the canonical choice with its raw data), ``text`` of the model, ``finish_reason``, ``attempts``
-    (every exchange of the call, failed ones included).
+    (every exchange of the call, failed ones included), ``request_id`` of the last one, ``answers`` (the choices of all answers
+    of the call in order, those before re-asks included; the last is ``choice``).
     """
 
     whose: ClassVar[Whose] = "inner model"
@@ -413,12 +414,18 @@ class ModelError(SigwireError):
         self.message = message
         self.choice = choice
         self.attempts = attempts
+        self.answers: tuple[Any, ...] = () if choice is None else (choice,)
         super().__init__(message)
 
     @property
     def text(self) -> str:
         """The unchanged text of the model."""
         return self.choice.text if self.choice is not None else ""
+
+    @property
+    def request_id(self) -> str | None:
+        """The id that the provider gave the last exchange; ``None`` if it gave none."""
+        return next((each.request_id for each in reversed(self.attempts) if each.request_id), None)
 
     @property
     def finish_reason(self) -> str | None:

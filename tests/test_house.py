@@ -128,8 +128,8 @@ NO_OPTIONS = {
         "AgentRun ApprovalAsked AskStart BaseCallback BatchRun CallReport Choice Comparison Completions DataSplit "
         "EvaluationProgress EvaluationResult ExampleDone FetchedFile FieldDelta FieldEnd FieldPartial Finished LMWarning "
         "LanguageModel LimitState Loss MapResult Message ModelCall OptimizationReport PendingCall PortableHistory Preview "
-        "ProgramDifference ReActStep Reasoned Reasoning ReasoningDelta Repair Request Response Score TextDelta ToolCall "
-        "ToolCallDelta ToolCallEnd ToolCallStart ToolCalls ToolDone ToolResult Usage UsageUpdate Verification Where"
+        "ProgramDifference ReActStep Reasoned Reasoning ReasoningDelta Repair Request Response Score SearchProgress TextDelta "
+        "ToolCall ToolCallDelta ToolCallEnd ToolCallStart ToolCalls ToolDone ToolResult Usage UsageUpdate Verification Where"
     ),
 }
 NEEDED: dict[str, tuple[object, ...]] = {

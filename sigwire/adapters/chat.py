@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sigwire.adapters.base import Adapter
-from sigwire.adapters.prompts.layout import INPUT_HEADERS, Layout, VisibleFields
+from sigwire.adapters.prompts.layout import INPUT_HEADERS, Layout, VisibleFields, spelled_names
 from sigwire.adapters.values.objects import FieldReadings, ObjectCodec
 from sigwire.adapters.values.type_text import type_suffix
 from sigwire.core.capabilities import Capabilities
@@ -62,6 +62,7 @@ class ChatLayout(Layout):
         self._end = "end_of_answer" if "completed" in self.codecs else "completed"
         self._done = f"[[ ## {self._end} ## ]]"
         self._object = ObjectCodec(visible.outputs)
+        self._names = spelled_names([*self.codecs, self._end])
         self._sections = tuple((name, f"[[ ## {name} ## ]]\n", codec.render) for name, codec in self.outputs)
 
     def format_instructions(self) -> str:
@@ -89,7 +90,7 @@ class ChatLayout(Layout):
     def output_reader(self, events: FieldEvents) -> OutputReader:
         from sigwire.adapters.streaming.chat_sections import ChatSectionReader
 
-        return ChatSectionReader(self.outputs, self._end, self.escaper, events)
+        return ChatSectionReader(self.outputs, self._end, self.escaper, events, self._names)
 
     def read(self, text: str, strict: bool) -> FieldReadings:
         before, *sections = _HEADER.split("\n" + text)
@@ -109,7 +110,10 @@ class ChatLayout(Layout):
         texts: dict[str, str] = {}
         calls_text = ""
         for position in range(0, len(sections), 2):
-            name, text = sections[position], sections[position + 1]
+            written, text = sections[position], sections[position + 1]
+            name = written if strict else self._names.get(written.lower(), written)
+            if name != written and name not in texts:
+                reading.repairs.append(Repair(name, f"the section was named {written!r}"))
             if name in self.codecs and name not in texts:
                 texts[name] = text
             elif name == self.visible.calls_name and name not in self.codecs:

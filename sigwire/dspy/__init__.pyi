@@ -122,6 +122,7 @@ from sigwire.dspy.teleprompt import (
 )
 from sigwire.optimizers.errors import OptimizationInterrupted, SearchPaused
 from sigwire.optimizers.optimizer import Optimizer
+from sigwire.optimizers.progress import SearchProgress
 from sigwire.optimizers.reports.report import OptimizationReport
 from sigwire.optimizers.rules.bootstrap_few_shot import BootstrapFewShot
 from sigwire.optimizers.rules.ensemble import Ensemble, majority
@@ -454,6 +455,7 @@ __all__ = [
     "SandboxSerializable",
     "Score",
     "SearchPaused",
+    "SearchProgress",
     "SemanticF1",
     "SendStream",
     "SessionBusy",

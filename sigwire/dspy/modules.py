@@ -143,7 +143,8 @@ class Module(module.Module):
 _NO_EFFECT: Mapping[str, str] = {
     "disable_progress_bar": "",
     "provide_traceback": "",
-    "timeout": "a slow call is not run a second time; tools take Tool(..., timeout=seconds)",
+    "max_errors": "the first error is raised, or errors are collected with return_failed_examples=True",
+    "timeout": "a slow call is not run a second time; sigwire.Module.batch(timeout=) ends it, and tools take Tool(..., timeout=seconds)",
     "straggler_limit": "nothing is run twice",
 }
 

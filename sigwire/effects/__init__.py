@@ -7,4 +7,5 @@ performing    effects performed in another way     threads     run_in_threads: w
 forks         what a fork does to live state       daemon_pool  DaemonPool: threads that never hold the exit
 network       check_network: a replay sends nothing            waiting      blocking waits, in slices
 inbox         Inbox: a queue between threads                  collecting   what begins inside a call, in order
+time_limit    a call for at most some seconds
 """

@@ -7,7 +7,8 @@ running     an evaluation under way                   records      the file of r
 statistics  intervals, paired tests, corrections      quantiles    of the normal and of Student's t distribution
 result      EvaluationResult                          comparison   Comparison of programs on the same examples
 figures     numbers of a run, its exports             reports      the pages of results, the log of Inspect
-progress    terminal, log and notebook                plain        any value as JSON
+progress    counts of an evaluation                   plain        any value as JSON
+reporters   progress in terminal, log and notebook
 fingerprint  what a result depends on, by content
 metrics     the metrics and judges of the library     git          the commit, for records
 segments    parts of a run that was resumed           costs        sums of which a part may be unknown

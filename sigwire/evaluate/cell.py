@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, fields, replace
-from functools import reduce
+from functools import partial, reduce
 from operator import add, attrgetter
 from typing import Any, Literal, NamedTuple, TypeAlias, TypedDict
 
@@ -22,17 +22,17 @@ from sigwire.core.report import CallReport
 from sigwire.core.response import Attempt, Repair, Usage, known_cost_of
 from sigwire.core.tools.tool import Tool
 from sigwire.effects.emitting import stream_queue
-from sigwire.effects.steps import Steps, arun, run
+from sigwire.effects.steps import Steps
 from sigwire.errors import LMError, ModelError
 from sigwire.evaluate.calls import RecordedCall, RowCalls
 from sigwire.evaluate.examples import split_fields
 from sigwire.evaluate.failures import ExampleTimeout, Failure, failure_of, missing_label
 from sigwire.evaluate.metric_plan import MetricPlan, TraceList
 from sigwire.evaluate.plain import NO_FORMS, Form, Written, dumped_example, plain_value, typed_fields, written_fields
-from sigwire.lm.policy.deadlines import deadline
 from sigwire.modules.agents.run import ReActStep, load_run_fields
 from sigwire.modules.agents.running_call import CurrentCall
 from sigwire.modules.answer import meta_of
+from sigwire.modules.call_limit import timed_steps
 from sigwire.modules.calling import called_steps
 from sigwire.modules.field_types import NO_TYPES, FieldTypes, types_of
 from sigwire.modules.module import Module, module_paths
@@ -350,7 +350,8 @@ class _ProgramRun:
     def steps(self) -> Steps[object]:
         steps = called_steps(self._program, (), self._inputs)
         if self._timeout is not None:
-            steps = self._timed_steps(steps, self._timeout)
+            text = f"The program took longer than {self._timeout:g} seconds on one example (timeout=)."
+            steps = timed_steps(steps, self._timeout, partial(ExampleTimeout, text))
         try:
             if not self._changes:
                 return (yield from steps)
@@ -358,22 +359,6 @@ class _ProgramRun:
                 return (yield from steps)
         finally:
             self._seconds = time.monotonic() - self._started
-
-    def _timed_steps(self, steps: Steps[object], timeout: float) -> Steps[object]:
-        try:
-            with deadline(timeout):
-                prediction = yield _Timed(steps, timeout)
-        except Exception as error:
-            self._check_time(timeout, error)
-            raise
-        self._check_time(timeout, None)
-        return prediction
-
-    def _check_time(self, timeout: float, error: Exception | None) -> None:
-        if time.monotonic() - self._started >= timeout:
-            raise ExampleTimeout(
-                f"The program took longer than {timeout:g} seconds on one example (timeout=)."
-            ) from error
 
     def facts(
         self, outputs: Written | None, tracker: UsageTracker, found: object, kept: RowCalls | None
@@ -390,26 +375,6 @@ class _ProgramRun:
         is_plain = outputs is not None and not isinstance(found, Record)
         messages = () if kept is None else kept.recorded(self._program)
         return plain, *sums, 0, None, self._seconds, trace, {}, *odd, *calls, *rest, is_plain, messages
-
-
-class _Timed:
-    """Effect: run steps; awaited, cancel them after ``seconds``. Blocking, the deadline of the context ends requests."""
-
-    __slots__ = ("_seconds", "_steps")
-
-    nests = True
-
-    def __init__(self, steps: Steps[object], seconds: float) -> None:
-        self._steps, self._seconds = steps, seconds
-
-    def run(self) -> object:
-        return run(self._steps)
-
-    async def arun(self) -> object:
-        import asyncio
-
-        async with asyncio.timeout(self._seconds):
-            return await arun(self._steps)
 
 
 def _failure(error: Exception, program: object, raises: Collection[str]) -> Failure:

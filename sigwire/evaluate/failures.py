@@ -38,6 +38,7 @@ from sigwire.errors import (
 )
 from sigwire.evaluate.scores import MetricError
 from sigwire.modules.agents.tool_results import SECRET_TEXT
+from sigwire.modules.call_limit import CallTimeout
 
 __all__ = ["ExampleTimeout", "Failure", "FailureKind", "failure_of", "missing_label", "unscored"]
 
@@ -63,7 +64,7 @@ _KINDS: dict[type[BaseException], FailureKind] = {
 _MOST_CHARACTERS = 4_000
 
 
-class ExampleTimeout(SigwireError, TimeoutError):
+class ExampleTimeout(CallTimeout):
     """A program ran longer on one example than ``timeout`` allows."""
 
 

@@ -10,5 +10,6 @@ openai_dicts    OpenAI-shaped dicts <-> canonical values   option_aliases, secre
 router          Router: several models as one              portable       to_provider: a history for one model
 batch           BatchLM: requests through batch APIs       histories      histories in the form that a provider takes
 prompt_watch    prompts that a server cut silently         media          images converted to the limits of a provider
-fake            FakeLM for tests                           context_length Ollama's limit of a model, asked once
+fake            FakeLM for tests                           request_ids    the id that a provider gives a request
+context_length  Ollama's limit of a model, asked once
 """

@@ -336,8 +336,23 @@ class LM(BaseLM):
         )
         return RouteTarget(self, self._own_steps, self._holds, self._target, warnings)
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        self.close()
+
     def close(self) -> None:
-        """Close idle connections, also of models that share the transport. Optional: they expire, and new ones are opened."""
+        """Close idle connections, also of models that share the transport. Optional: they expire, and new ones are opened.
+
+        ``with LM(...) as lm:`` and ``async with`` close them at the end of the block.
+        """
         self._backend.close()
 
     @property

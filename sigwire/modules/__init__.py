@@ -11,5 +11,5 @@ program_stream    events of a program, with module paths       where           t
 calling           call a function or program from steps        driving         run a program for its requests, sending none
 preview           all requests of a program, and checks        exports         the request of a call as data
 programs          whole programs as JSON files                 cards           programs as people see them
-field_types       the fields that a program declares
+field_types       the fields that a program declares          call_limit      the time limit of a call
 """

@@ -118,7 +118,7 @@ _REASKABLE = (AdapterParseError, EmptyResponse, MalformedToolCall)
 
 def answer_steps(context: CallContext, request: Request, reasks: int, purpose: _Purpose = "ask") -> Steps[Prediction]:
     """Ask until the response can be parsed or all re-asks are used. Each re-ask has only the last failure."""
-    checks_calls, asked = reasks > 0, request
+    checks_calls, asked, earlier = reasks > 0, request, tuple[Choice, ...]()
     while True:
         response = yield performed(Ask(context.lm, asked, context))
         context.add_attempts(response, purpose)
@@ -132,7 +132,9 @@ def answer_steps(context: CallContext, request: Request, reasks: int, purpose: _
             if context.fallback is not None and isinstance(failure, _REASKABLE):
                 return (yield from _fallback_steps(*context.fallback(), failure))
             failure.attempts = tuple(context.attempts)
+            failure.answers = (*earlier, *failure.answers)
             raise failure
+        earlier = (*earlier, *response.choices[:1])
         asked, reasks, purpose = context.reask(request, response, failure), reasks - 1, "repair"
 
 

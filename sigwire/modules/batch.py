@@ -5,19 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
 from sigwire.core.example import Example
 from sigwire.effects.gather import Gather
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, InputError
+from sigwire.lm.policy.deadlines import is_limit
 from sigwire.lm.policy.limits.runs import Run, current_run
+from sigwire.modules.call_limit import CallTimeout, timed_steps
 from sigwire.observe.place import enter
 from sigwire.settings import current
 
 __all__ = [
-    "BatchExamples", "BatchFailures", "BatchResults", "BatchRun", "FailedExample", "batch_steps", "in_run",
-    "split_failures",
+    "BatchExamples", "BatchFailures", "BatchResults", "BatchRun", "FailedExample", "batch_steps",
+    "check_timeout", "in_run", "split_failures", "timed_call",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -77,15 +80,18 @@ def batch_steps(
     owner: str,
     keep_errors: bool,
     on_error: Callable[..., None],
+    timeout: float | None = None,
 ) -> Steps[list[T | Exception]]:
     """Call with the inputs of each example, at most ``limit`` calls at once; return the results in order.
 
     Without a limit, the setting ``num_threads`` applies. ``owner`` names the program in errors. ``keep_errors`` returns each
     error as a result; otherwise the first error is raised and calls that have not started are dropped. A raised error or
     interrupt has the attribute ``batch``, a ``BatchRun``. ``on_error(error, example=position)`` is called for each error.
+    ``timeout``: seconds of one call, from its start; a call that takes longer raises ``CallTimeout``.
     """
     if limit is not None and limit < 1:
         raise ConfigurationError(f"num_threads is a number above 0, not {limit} (a batch of {owner}).")
+    check_timeout(timeout, owner)
     inputs = [_inputs_of(example) for example in examples]
     done: dict[int, T] = {}
     failed: dict[int, Exception] = {}
@@ -94,7 +100,8 @@ def batch_steps(
     def one_call(index: int) -> Steps[T | Exception]:
         in_run(run, getattr(call, "__self__", None), index)
         try:
-            done[index] = value = yield from call(**inputs[index])
+            steps = call(**inputs[index])
+            done[index] = value = yield from (steps if timeout is None else timed_call(steps, timeout, owner))
         except Exception as error:
             failed[index] = error
             on_error(error, example=index)
@@ -114,6 +121,20 @@ def batch_steps(
             setattr(error, "batch", BatchRun(dict(sorted(done.copy().items())), tuple(failures)))  # noqa: B010
         raise
     return results
+
+
+def check_timeout(timeout: object, owner: str) -> None:
+    """Raise ``ConfigurationError`` for a time limit that is no number of seconds."""
+    if timeout is not None and not is_limit(timeout):
+        raise ConfigurationError(
+            f"timeout is a number of seconds above 0, or None; not {timeout!r:.80} (a batch of {owner}). Write timeout=60."
+        )
+
+
+def timed_call(steps: Steps[T], timeout: float, owner: str) -> Steps[T]:
+    """Run the steps of a call for at most ``timeout`` seconds. Raises ``CallTimeout``."""
+    text = f"A call took longer than {timeout:g} seconds (a batch of {owner}). Raise timeout=, or shorten the call."
+    return timed_steps(steps, timeout, partial(CallTimeout, text))
 
 
 def _inputs_of(example: Example | Mapping[str, object]) -> dict[str, object]:

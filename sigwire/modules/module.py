@@ -81,6 +81,8 @@ class Module(ChecksKeywords, Walkable, HasCard):
 
     _shown_by = "sigwire.modules.cards.tree:module"
     callbacks: list[object]
+    optimization: Any = None
+    """The report of the search that made the program. ``OptimizationReport.of(program)`` has its type, also after ``load``."""
     _compiled: bool
     _log: CallLog | None
     _entries: ClassVar[frozenset[str]] = frozenset()
@@ -367,10 +369,16 @@ class Module(ChecksKeywords, Walkable, HasCard):
         *,
         return_exceptions: bool = False,
         return_failed_examples: Literal[False] = False,
+        timeout: float | None = None,
     ) -> BatchResults: ...
     @overload
     def batch(
-        self, examples: BatchExamples, num_threads: int | None = None, *, return_failed_examples: Literal[True]
+        self,
+        examples: BatchExamples,
+        num_threads: int | None = None,
+        *,
+        return_failed_examples: Literal[True],
+        timeout: float | None = None,
     ) -> BatchFailures: ...
     def batch(
         self,
@@ -379,6 +387,7 @@ class Module(ChecksKeywords, Walkable, HasCard):
         *,
         return_exceptions: bool = False,
         return_failed_examples: bool = False,
+        timeout: float | None = None,
     ) -> BatchResults | BatchFailures:
         """Call with each of many inputs, several at once; return the results in the order of the inputs.
 
@@ -386,7 +395,8 @@ class Module(ChecksKeywords, Walkable, HasCard):
         default as many as the setting of that name. The first error is raised, and calls that have not started are dropped;
         ``BatchRun.of(error)`` has what is finished, also after an interrupt. ``return_exceptions=True`` returns errors as
         results. ``return_failed_examples=True`` returns three lists: results with ``None`` for failures, the failed examples,
-        and their errors.
+        and their errors. ``timeout``: seconds of one call; a call that takes longer fails with a ``TimeoutError``, and code
+        that blocks is left behind in its thread.
 
         >>> class Double(Module):
         ...     def forward(self, n: int) -> int:
@@ -396,7 +406,7 @@ class Module(ChecksKeywords, Walkable, HasCard):
         >>> Double().batch([{"n": 1}, {"m": 2}], return_failed_examples=True)[:2]
         ([2, None], [{'m': 2}])
         """
-        return run(self._batch_steps(examples, num_threads, return_exceptions, return_failed_examples))
+        return run(self._batch_steps(examples, num_threads, return_exceptions, return_failed_examples, timeout))
 
     @overload
     async def abatch(
@@ -406,10 +416,16 @@ class Module(ChecksKeywords, Walkable, HasCard):
         *,
         return_exceptions: bool = False,
         return_failed_examples: Literal[False] = False,
+        timeout: float | None = None,
     ) -> BatchResults: ...
     @overload
     async def abatch(
-        self, examples: BatchExamples, num_threads: int | None = None, *, return_failed_examples: Literal[True]
+        self,
+        examples: BatchExamples,
+        num_threads: int | None = None,
+        *,
+        return_failed_examples: Literal[True],
+        timeout: float | None = None,
     ) -> BatchFailures: ...
     async def abatch(
         self,
@@ -418,18 +434,25 @@ class Module(ChecksKeywords, Walkable, HasCard):
         *,
         return_exceptions: bool = False,
         return_failed_examples: bool = False,
+        timeout: float | None = None,
     ) -> BatchResults | BatchFailures:
         """``batch``, awaited."""
-        return await arun(self._batch_steps(examples, num_threads, return_exceptions, return_failed_examples))
+        return await arun(self._batch_steps(examples, num_threads, return_exceptions, return_failed_examples, timeout))
 
     def _batch_steps(
-        self, examples: BatchExamples, limit: int | None, keep_errors: bool, split: bool
+        self, examples: BatchExamples, limit: int | None, keep_errors: bool, split: bool, timeout: float | None
     ) -> Steps[BatchResults | BatchFailures]:
         from sigwire.modules.batch import batch_steps, split_failures
 
         examples, owner = list(examples), type(self).__name__
         results = yield from batch_steps(
-            self.call_steps, examples, limit, owner=owner, keep_errors=keep_errors or split, on_error=self._locate
+            self.call_steps,
+            examples,
+            limit,
+            owner=owner,
+            keep_errors=keep_errors or split,
+            on_error=self._locate,
+            timeout=timeout,
         )
         return split_failures(examples, results) if split else results
 
@@ -478,14 +501,18 @@ class Module(ChecksKeywords, Walkable, HasCard):
     def save(self, path: str | PathLike[str], save_program: bool = False) -> None:
         """Write the state to a ``.json`` file. Raises ``StateError`` for other suffixes and for ``save_program=True``.
 
-        Code is not saved: that needs pickle, which the library never uses.
+        Code is not saved: that needs pickle, which the library never uses. The report of a search (``optimization``) is in the
+        file. A warning in the log ``sigwire.save`` names what ``load`` without options refuses: a model of a class that is not
+        sigwire's ``LM``, or at an address that is not trusted.
         """
         if save_program:
             raise StateError(
                 f"{type(self).__name__} cannot be saved with its code (saving a program): that needs pickle. Save its class by "
                 "name, arguments and state with sigwire.save_program(program, 'program.json'), or the state alone with save()."
             )
-        saving.write(path, self.dump_state())
+        state = self.dump_state()
+        saving.write(path, state, saving.report_of(self))
+        saving.log_refusal(type(self).__name__, lambda: self._prepare(state, unsafe=False))
 
     def load(
         self, path: str | PathLike[str], *, lm: LanguageModel | None = None, allow_unsafe_lm_state: bool = False
@@ -503,7 +530,10 @@ class Module(ChecksKeywords, Walkable, HasCard):
         >>> loaded.lm
         LM('offline/lexical')
         """
-        self.load_state(saving.read(path), lm=lm, allow_unsafe_lm_state=allow_unsafe_lm_state)
+        state, report = saving.read(path)
+        self.load_state(state, lm=lm, allow_unsafe_lm_state=allow_unsafe_lm_state)
+        if report is not None:
+            self.optimization = report
 
 
 class StepsModule(Module):

@@ -10,7 +10,7 @@ from sigwire.core.narrow import is_items, is_mapping
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, warn_user
 from sigwire.keywords import check_whole
-from sigwire.modules.batch import BatchFailures, BatchResults, batch_steps, split_failures
+from sigwire.modules.batch import BatchFailures, BatchResults, batch_steps, check_timeout, split_failures, timed_call
 from sigwire.modules.calling import called_steps
 from sigwire.modules.module import StepsModule
 
@@ -26,7 +26,8 @@ class Parallel(StepsModule):
     ``num_threads``: default: the setting. The result of a failed call is ``None``, and a warning names the first error; with
     ``return_failed_examples=True`` the result is (results, failed inputs, errors). More than ``max_errors`` failures end the
     run with the last error; ``BatchRun.of(error)`` has what is finished. ``access_examples=False`` passes an ``Example`` whole
-    instead of its inputs. Calls inherit settings, budgets and limits.
+    instead of its inputs. ``timeout``: seconds of one call, which fails with a ``TimeoutError`` after them; code that blocks is
+    left behind in its thread. Calls inherit settings, budgets and limits.
 
     >>> double, shout = (lambda n: 2 * n), (lambda text: text.upper())
     >>> Parallel(num_threads=2)([(double, {"n": 4}), (shout, ("hi",))])
@@ -40,12 +41,14 @@ class Parallel(StepsModule):
         access_examples: bool = True,
         return_failed_examples: bool = False,
         *,
+        timeout: float | None = None,
         callbacks: Sequence[object] | None = None,
     ) -> None:
         super().__init__(callbacks)
+        check_timeout(timeout, "Parallel")
         check_whole("num_threads", num_threads, "making a Parallel", of="threads", least=1, optional=True)
         check_whole("max_errors", max_errors, "making a Parallel", of="failures", optional=True)
-        self.num_threads, self.max_errors = num_threads, max_errors
+        self.num_threads, self.max_errors, self.timeout = num_threads, max_errors, timeout
         self.access_examples, self.return_failed_examples = access_examples, return_failed_examples
 
     def steps(
@@ -57,7 +60,8 @@ class Parallel(StepsModule):
 
         def call(program: Any, given: Any) -> Steps[Any]:
             try:
-                return (yield from called_steps(program, *self._arguments(given)))
+                steps = called_steps(program, *self._arguments(given))
+                return (yield from (steps if self.timeout is None else timed_call(steps, self.timeout, "Parallel")))
             except Exception as error:
                 errors.append(error)
                 if self.max_errors is not None and len(errors) > self.max_errors:

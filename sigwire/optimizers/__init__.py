@@ -7,5 +7,6 @@ reflective  the searches of GEPA and SIMBA           judge      which of two can
 engine     performs the effects of rules             selection  statistics of choosing the best of many
 reports    the report, its plots and programs        sampling   choices by TPE, or at random
 events     Proposed, Measured, Dropped, Kept, ...    errors     SearchPaused, OptimizationInterrupted
+progress  SearchProgress: trials, score, calls, money, time left
 teleprompter  Teleprompter, with a compile that callbacks see once
 """

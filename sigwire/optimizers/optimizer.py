@@ -17,33 +17,25 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypedDict, TypeVar, Unpack, cast
 
 from sigwire.core.example import Example
-from sigwire.core.json import JsonObject
-from sigwire.core.lazy import version
 from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError, InputError, suggest, warn_user
 from sigwire.evaluate.metric_plan import MetricPlan
 from sigwire.keywords import ChecksKeywords
 from sigwire.lm.policy.money.budget import Budget
 from sigwire.modules.module import Module
-from sigwire.observe.tracing.logs import log_milestone, log_warning
 from sigwire.optimizers.candidate import applied, candidate_of, slots, tunable
 from sigwire.optimizers.engine.engine import Engine, EngineSetup
-from sigwire.optimizers.engine.identity import (
-    model_name,
-    options_digest,
-    program_digest,
-    rows_digest,
-    search_facts,
-    search_fingerprint,
-)
+from sigwire.optimizers.engine.identity import search_facts, search_header
 from sigwire.optimizers.engine.plan import Forecast, forecast
 from sigwire.optimizers.engine.search import Rows, SearchEnd, finish, halves, held_out, planned
+from sigwire.optimizers.engine.sizes import Sizes, sizes_of
 from sigwire.optimizers.engine.spending import Spending, read_budget
 from sigwire.optimizers.engine.store import RunStore
 from sigwire.optimizers.errors import OptimizationInterrupted
-from sigwire.optimizers.events import Kept, RefusedText, SearchEvent, Spent, Warned
+from sigwire.optimizers.events import RefusedText, SearchEvent, Warned
 from sigwire.optimizers.judge import Judge, ScoreTable, Strategy
-from sigwire.optimizers.reports.report import Estimate, OptimizationReport, StopReason, trials_of
+from sigwire.optimizers.progress import ProgressMode, SearchLog, SearchReporter
+from sigwire.optimizers.reports.report import NONE_BETTER, Estimate, OptimizationReport, StopReason, trials_of
 from sigwire.optimizers.rule import Rule, checked_rule
 from sigwire.optimizers.task import Task
 from sigwire.optimizers.teleprompter import Teleprompter
@@ -75,7 +67,8 @@ class SearchOptions(TypedDict, total=False):
     ``on_event``: called with each event of the search. ``executor``: runs programs on the processes of a PEP 3148 executor, or
     of the one that a function makes, ``num_threads`` at once in each; see ``Evaluate``. ``reuse`` (True): a question that the
     search asked before for the same row, repetition and place is not asked again, also for another candidate; ``False`` asks
-    always, as do runs on an executor.
+    always, as do runs on an executor. ``progress`` ("auto"): a line in a terminal, one output in a notebook, else a log line
+    for each trial; "line", "log", False or a function, which gets a ``SearchProgress`` after each run.
     """
 
     seed: int
@@ -91,6 +84,7 @@ class SearchOptions(TypedDict, total=False):
     on_event: Callable[[SearchEvent], object] | None
     executor: ExecutorLike | None
     reuse: bool
+    progress: ProgressMode
 
 
 _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
@@ -108,6 +102,10 @@ _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     ),
     "on_event": (lambda given: given is None or callable(given), "a function of an event"),
     "reuse": (lambda given: isinstance(given, bool), "True or False"),
+    "progress": (
+        lambda given: given is None or isinstance(given, (bool, str)) or callable(given),
+        "a mode, True, False or a function",
+    ),
 }
 
 
@@ -322,18 +320,33 @@ class Optimizer(Teleprompter, ChecksKeywords):
         testset: Iterable[Example] | None = None,
         **options: Any,
     ) -> Forecast:
-        """Return what ``compile`` with these arguments may cost. No call is made."""
+        """Return what ``compile`` with these arguments may cost: runs, calls, tokens and money. No call is made.
+
+        >>> from sigwire.lm.client import LM
+        >>> from sigwire.lm.policy.money.prices import Price
+        >>> from sigwire.modules.predict import Predict
+        >>> from sigwire.optimizers.rules.bootstrap_few_shot import BootstrapFewShot
+        >>> rows = [Example(question=f"{n}+1?", answer=str(n + 1)).with_inputs("question") for n in range(8)]
+        >>> lm = LM("openai/gpt-5-mini", price=Price(input=0.25, output=2.0), max_tokens=200)
+        >>> plan = BootstrapFewShot(lambda example, prediction: 1.0).plan(Predict("question -> answer", lm=lm), rows)
+        >>> plan.calls.max, plan.tokens.max < 8 * 1_000, 0 < plan.money.expected < plan.money.max
+        (8, True, True)
+        """
         given = type(self).check_options(self, student, options)
         chosen = self._for_call(given)
         rows = chosen._rows(student, trainset, valset, list(testset or ()), given)
         task = chosen._task(student, teacher or student, rows, ScoreTable())
+        examples = [rows.examples[row] for row in rows.train]
+        sizes = sizes_of(self, student, teacher or student, examples, len(task.signatures))
+        return chosen._forecast(task, rows, given, sizes).sized(sizes)
 
+    def _forecast(self, task: Task, rows: Rows, given: Mapping[str, Any], sizes: Sizes | None = None) -> Forecast:
         def make(task: Task) -> Rule:
-            return planned(task, rows, chosen._checked_rule(task, given), chooses=self._chooses)
+            return planned(task, rows, self._checked_rule(task, given), chooses=self._chooses)
 
         reuses = self.search.get("reuse", True)
-        found = forecast(task, make, len(task.signatures), reuses)
-        most = chosen._most(task)
+        found = forecast(task, make, len(task.signatures), reuses, sizes)
+        most = self._most(task)
         return found if most is None else found.within(*most, 2 * len(rows.test), len(task.signatures), reuses)
 
     def _most(self, task: Task) -> tuple[int, int] | None:
@@ -355,12 +368,15 @@ class Optimizer(Teleprompter, ChecksKeywords):
         spending = Spending(self.budget, time.monotonic, self.limit_of_runs(task))
         store = RunStore(
             self.search.get("journal"),
-            self._header(student, teacher, rows, options),
+            search_header(self, student, teacher, (rows.train, rows.val, rows.test), self._plan, options),
             search_facts(student, self.task_model),
         )
         try:
-            events = _SearchLog(spending, self.search.get("on_event"))
-            engine = Engine(self._setup(student, teacher, rows, task), store, table, spending, events.add)
+            progress = self._reporter(task, rows, spending, options)
+            events = SearchLog(spending, self.search.get("on_event"), progress)
+            engine = Engine(self._setup(student, teacher, rows, task), store, table, spending, events.add, progress)
+            for text in rows.warnings():
+                events.add(Warned(text))
             try:
                 verdict = yield from finish(
                     engine,
@@ -372,6 +388,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
                 )
             except BaseException as error:
                 report = self._report(student, task, rows, _best_until_now(task, engine), engine, store, events)
+                progress.close("interrupted", report)
                 program = self._program(student, report)
                 if isinstance(error, KeyboardInterrupt):
                     raise OptimizationInterrupted.after(program, report, self.search.get("journal")) from error
@@ -382,9 +399,20 @@ class Optimizer(Teleprompter, ChecksKeywords):
                 engine.close()
             report = self._report(student, task, rows, verdict, engine, store, events)
             store.note({"type": "end", "report": report.to_json()})
+            progress.close(report.reason.value, report)
             return self._program(student, report)
         finally:
             store.close()
+
+    def _reporter(self, task: Task, rows: Rows, spending: Spending, options: Mapping[str, Any]) -> SearchReporter:
+        """Return the progress of a search. Its plan is made when the search has run for a second."""
+        metric = "score" if self._plan is None else self._plan.name
+        mode = self.search.get("progress", "auto")
+
+        def expect() -> int:
+            return self._forecast(task, rows, options).runs.expected
+
+        return SearchReporter(type(self).__name__, metric, task, spending, expect, mode, clock=time.monotonic)
 
     def _task(self, student: Module, teacher: Module, rows: Rows, table: ScoreTable) -> Task:
         if not isinstance(teacher, Module):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may pass any object
@@ -445,23 +473,6 @@ class Optimizer(Teleprompter, ChecksKeywords):
             reuses=self.search.get("reuse", True),
         )
 
-    def _header(self, student: Module, teacher: Module, rows: Rows, options: Mapping[str, Any]) -> JsonObject:
-        """Return what identifies a search in its journal."""
-        return {
-            "optimizer": type(self).__name__,
-            "options": options_digest({**self.get_params(), **options}),
-            "seed": self.search.get("seed", 0),
-            "student": program_digest(student),
-            "teacher": program_digest(teacher),
-            "prompt_model": model_name(self.prompt_model),
-            "teacher_lm": model_name(self.teacher_settings.get("lm")),
-            "rows": rows_digest(rows.train, rows.val, rows.test),
-            "sigwire": version(),
-            "fingerprint": search_fingerprint(
-                student, teacher, self._plan, self.task_model, self.prompt_model, self.teacher_settings
-            ),
-        }
-
     def _report(
         self,
         student: Module,
@@ -470,8 +481,9 @@ class Optimizer(Teleprompter, ChecksKeywords):
         verdict: SearchEnd,
         engine: Engine,
         store: RunStore,
-        events: _SearchLog,
+        events: SearchLog,
     ) -> OptimizationReport:
+        is_measured = verdict.found == task.baseline and verdict.estimate.baseline is not None
         return OptimizationReport(
             optimizer=type(self).__name__,
             baseline=task.baseline,
@@ -487,11 +499,10 @@ class Optimizer(Teleprompter, ChecksKeywords):
             costs=dict(engine.costs),
             texts=task.slots,
             warnings=(
-                *rows.warnings(),
                 *engine.warnings(),
                 *(event.text for event, _ in events.seen if isinstance(event, Warned)),
             ),
-            kept_student=verdict.kept_student,
+            kept_student=verdict.kept_student or (NONE_BETTER if is_measured else ""),
             resumed=store.resumed,
             reused=engine.reused,
             calls=engine.calls,
@@ -507,23 +518,6 @@ class Optimizer(Teleprompter, ChecksKeywords):
 
     def finish_program(self, program: Any, student: Module, report: OptimizationReport) -> None:
         """Add the attributes of an optimizer's result to a compiled program, which has the report."""
-
-
-class _SearchLog:
-    """The events of a search, each with what was spent until then."""
-
-    def __init__(self, spending: Spending, listener: Callable[[SearchEvent], object] | None) -> None:
-        self.spending, self._listener = spending, listener
-        self.seen: list[tuple[SearchEvent, Spent]] = []
-
-    def add(self, event: SearchEvent) -> None:
-        self.seen.append((event, self.spending.total))
-        if isinstance(event, Kept):
-            log_milestone("optimize", f"candidate {event.candidate.digest[:10]} is kept: {event.why}")
-        elif isinstance(event, Warned):
-            log_warning("optimize", event.text)
-        if self._listener is not None:
-            self._listener(event)
 
 
 def _best_until_now(task: Task, engine: Engine) -> SearchEnd:

@@ -27,7 +27,7 @@ from sigwire.signatures.fields import FieldSpec
 if TYPE_CHECKING:
     from sigwire.adapters.field_events import FieldEvents, OutputReader
 
-__all__ = ["INPUT_HEADERS", "Layout", "VisibleFields"]
+__all__ = ["INPUT_HEADERS", "Layout", "VisibleFields", "spelled_names"]
 
 INPUT_HEADERS = "Each input field follows a header line [[ ## name ## ]]."
 
@@ -167,6 +167,18 @@ class Layout(ABC):
                 if value.repairs:
                     reading.repairs.extend(value.repairs)
         return reading
+
+
+def spelled_names(names: Iterable[str]) -> dict[str, str]:
+    """Return names by their lower case; those that differ in case alone are left out.
+
+    >>> spelled_names(["answer", "Kind", "kind"])
+    {'answer': 'answer'}
+    """
+    found: dict[str, list[str]] = {}
+    for name in names:
+        found.setdefault(name.lower(), []).append(name)
+    return {lower: same[0] for lower, same in found.items() if len(same) == 1}
 
 
 def _merge_texts(mixed: Iterable[str | Part]) -> tuple[Part, ...]:

@@ -7,7 +7,7 @@ end mark is read. Only the last line can be an incomplete header, and only while
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from sigwire.adapters.field_events import FieldEvents, FieldSink
 from sigwire.adapters.prompts.escaping import HEADER_STEPS, AnyEscaper, MarkPattern
@@ -24,13 +24,19 @@ _PARTIAL_HEADER = re.compile(rf"[ \t]*{_MARK.prefix}\Z")
 
 
 class ChatSectionReader:
-    """Sections of one answer. ``end``: the name of the end mark."""
+    """Sections of one answer. ``end``: the name of the end mark; ``names``: of sections, by their lower case."""
 
-    __slots__ = ("_end", "_escaper", "_events", "_is_complete", "_lookahead", "_pending", "_sink")
+    __slots__ = ("_end", "_escaper", "_events", "_is_complete", "_lookahead", "_names", "_pending", "_sink")
 
     def __init__(
-        self, outputs: Iterable[tuple[str, FieldCodec]], end: str, escaper: AnyEscaper, events: FieldEvents
+        self,
+        outputs: Iterable[tuple[str, FieldCodec]],
+        end: str,
+        escaper: AnyEscaper,
+        events: FieldEvents,
+        names: Mapping[str, str],
     ) -> None:
+        self._names = names
         self._pending, self._end, self._escaper, self._events = dict(outputs), end, escaper, events
         self._sink: FieldSink | None = None
         self._lookahead = Lookahead("\n")  # the start of the answer is the start of a line
@@ -73,6 +79,7 @@ class ChatSectionReader:
             self._sink.feed(text)
 
     def _start_section(self, name: str) -> None:
+        name = self._names.get(name.lower(), name)
         codec = self._pending.pop(name, None)
         if codec is not None:
             self._sink = Unescaper.by(self._escaper, make_sink(codec, self._events))

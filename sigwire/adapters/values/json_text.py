@@ -1,7 +1,7 @@
 """JSON as models write it: read strictly when possible, else with repairs that are all listed.
 
 ``read_json`` tries strict JSON first. Then a lenient parser reads the text once, from left to right, and repairs a closed
-list of faults: fences and prose around the JSON, comments, trailing commas, single quotes, unquoted keys, Python's
+list of faults: fences, backticks and prose around the JSON, comments, trailing commas, single quotes, unquoted keys, Python's
 ``True False None``, raw line breaks in strings, unknown escapes, duplicate keys, odd number spellings. It adds nothing: an
 unclosed structure is ``truncated``, not completed; ``NaN`` is refused; of two JSON values neither is chosen. Every fault is a
 ``JsonReadError``; the depth is bounded and the time is linear in the text.
@@ -31,6 +31,7 @@ MAX_DEPTH = 200
 _MAX_STARTS = 8  # positions tried in a text with many braces; each costs one pass at most
 
 _FENCE = re.compile(r"```[\w+-]*[ \t]*\r?\n\s*")
+_CODE_SPAN = re.compile(r"\s*(`{1,2})([^`\n]+)\1\s*")  # of Markdown
 _SPACE = re.compile(r"[\s\ufeff]*")
 _COMMENT = re.compile(r"//[^\n]*|#[^\n]*|/\*.*?(?:\*/|\Z)", re.DOTALL)
 _NUMBER = re.compile(r"-?(?:0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?(?![\w.])", re.ASCII)
@@ -86,6 +87,9 @@ def read_json(text: str, strict: bool = False, *, kind: JsonKind | None = None) 
 
 
 def _read_leniently(text: str, kind: JsonKind | None) -> tuple[JsonValue, tuple[Repair, ...]]:
+    if span := _CODE_SPAN.fullmatch(text):
+        value, repairs = read_json(span[2], kind=kind)
+        return value, (Repair(None, "the backticks were taken off"), *repairs)
     first: JsonReadError | None = None
     for start in _starts(text, kind):
         reader = _JsonParser(text, start)

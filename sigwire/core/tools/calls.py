@@ -6,8 +6,11 @@ guessed, and the call is never lost.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from json import JSONDecoder
 from math import isfinite
 from typing import Any, ClassVar, Literal, TypeAlias, TypeGuard, cast, overload
 
@@ -85,7 +88,9 @@ def _read_arguments(arguments: object) -> tuple[JsonObject | None, CallError | N
             if isinstance(arguments, str):  # it was encoded twice
                 arguments = _decode_text(arguments)
         except ValueError as error:
-            return None, CallError("malformed_json", f"The arguments are not valid JSON: {error}")
+            several = isinstance(arguments, str) and _is_several_objects(arguments)
+            why = _SEVERAL if several else f"The arguments are not valid JSON: {error}"
+            return None, CallError("malformed_json", why)
         if isinstance(arguments, dict):  # fresh from JSON: no copy needed, and its keys are strings
             return cast("JsonObject", arguments), None
     if arguments is None:
@@ -95,6 +100,23 @@ def _read_arguments(arguments: object) -> tuple[JsonObject | None, CallError | N
     known = _JSON_TYPES.get(type(arguments), f"a {type(arguments).__name__}")
     found = "an object with keys that are not strings" if isinstance(arguments, Mapping) else known
     return None, CallError("not_an_object", f"The arguments must be a JSON object, not {found}.")
+
+
+_SPACE = re.compile(r"\s*")
+_SEVERAL = (
+    "The arguments are several JSON objects in a row, and nothing ran. Call the tool once for each object, with its "
+    "arguments."
+)
+
+
+def _is_several_objects(text: str) -> bool:
+    """Return True for JSON objects one after the other, as a model or a proxy joins parallel calls."""
+    read, at, count = JSONDecoder().raw_decode, 0, 0
+    with suppress(ValueError, RecursionError):
+        while text.startswith("{", at):
+            end, count = read(text, at)[1], count + 1
+            at = end + len(_SPACE.match(text, end)[0])  # type: ignore[index]  # it matches anywhere
+    return count > 1 and at == len(text)
 
 
 def _decode_text(text: str) -> object:

@@ -17,6 +17,7 @@ from sigwire.effects.network import check_network
 from sigwire.effects.steps import Steps
 from sigwire.errors import LMError, LMTimeoutError
 from sigwire.lm.policy.deadlines import current_deadline, shorter
+from sigwire.lm.request_ids import request_id_of
 
 __all__ = ["NO_HASTE", "Call", "Exchange", "ExchangeReport", "Haste", "Layer", "TargetKey", "answer_once", "through"]
 
@@ -112,7 +113,7 @@ class ExchangeReport:
                 usage,
                 error.code if error else None,
                 error.status if error else None,
-                error.request_id if error else None,
+                (error.request_id if error else None) or (None if began is None else request_id_of(self.headers)),
                 (began or now) - self._started,
                 0.0 if began is None else now - began,
                 self.queued,

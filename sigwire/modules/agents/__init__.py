@@ -3,7 +3,7 @@
 react             ReAct: the loop of asking and running tools     toolbox       Toolbox: the only code that runs a tool
 react_signatures  the signatures of its two predictors            tool_run      ToolRun: a finished call of a tool
 starting          a run at its start                              tool_results  values and errors as the model sees them
-turns             the turns of a run, and the calls of one        time_limit    the time limit of a tool
+turns             the turns of a run, and the calls of one
 plain_answer      the end of a run by an answer in plain text     running_call  the call that is running, for its tool
 run               AgentRun, the log of a run, and its end         submit        the tool that ends a run with outputs
 run_state         RunState: a run in progress                     submit_stream  its arguments as events of output fields

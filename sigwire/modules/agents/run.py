@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, Self, TypeAlias
 
-from sigwire.core.json import Value
+from sigwire.core.json import JsonObject, Value, decoding
 from sigwire.core.report import CallReport
 from sigwire.core.response import Attempt, LMWarning, Usage
 from sigwire.core.tools.calls import ToolCall, ToolResult
@@ -29,7 +29,8 @@ class ReActStep(Value, HasCard):
     ``results`` are complete, also if the model saw a shortened text. ``usage``: with that of the programs in tools.
     ``error``: the reason if the turn could not be read. ``warnings``: the exceptions of tools, with file and line
     (``result.exception`` has the traceback). ``reports``: of the predictors that were asked, and of the calls of tools in
-    which programs ran; steps of older files have none.
+    which programs ran; steps of older files have none. ``call_seconds``: of each call, in the order of ``results``; a wait for
+    approval is not in them.
 
     >>> step = ReActStep("Look it up.", (ToolCall("call_0", "find", {}),), (ToolResult("call_0", "find", "here"),))
     >>> ReActStep.from_json(step.to_json()) == step
@@ -45,6 +46,7 @@ class ReActStep(Value, HasCard):
     error: str | None = None
     warnings: tuple[LMWarning, ...] = ()
     reports: tuple[CallReport, ...] = ()
+    call_seconds: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -55,6 +57,10 @@ class AgentRun(HasCard):
     ``run_steps`` and so on. ``termination_reason`` is ``None`` if the loop did not end the run: an ``LMError``, a refusal, a
     tool's exception (``on_tool_error``). ``report`` has all requests, also those of programs in tools; ``attempts``,
     ``usage`` and ``cost`` are its totals.
+
+    >>> run = AgentRun((ReActStep("Done."),), History([{"question": "2+2?"}]), "submit")
+    >>> AgentRun.from_json(run.to_json()) == run
+    True
     """
 
     _shown_by = "sigwire.core.cards.runs:run"
@@ -73,6 +79,23 @@ class AgentRun(HasCard):
         if not isinstance(history, History) or steps is None:
             raise InputError(f"This {type(result).__name__} does not come from a ReAct run.")
         return cls(tuple(steps), history, reason, CallReport.of(result))
+
+    def to_json(self) -> JsonObject:
+        """Return the run as JSON, without the response of its report."""
+        return {
+            "steps": [step.to_json() for step in self.steps],
+            "history": self.history.to_json(),
+            "termination_reason": self.termination_reason,
+            "report": self.report.to_json(),
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Decode the result of ``to_json``. Values of fields in the history are JSON, as those of ``History.from_json``."""
+        with decoding("AgentRun", data):
+            steps = tuple(map(ReActStep.from_json, data["steps"]))
+            history, reason = History.from_json(data["history"]), data["termination_reason"]
+            return cls(steps, history, reason, CallReport.from_json(data["report"]))
 
     @property
     def attempts(self) -> tuple[Attempt, ...]:

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from sigwire.core.example import Prediction
 from sigwire.core.json import JsonObject
+from sigwire.core.messages import Message
 from sigwire.core.record import FieldValues
 from sigwire.core.tools.held import Memo
 from sigwire.effects.steps import Steps
@@ -26,8 +27,12 @@ class ChatSession(StepsModule):
     """A conversation with an agent, or with a predictor that has an input of type ``History``.
 
     A call takes the program's inputs without the history; ``conversation`` has the turns. A call that fails keeps the
-    turns that are complete, so the next call continues from there. Calls at the same time are refused, because each answer
-    depends on the one before. ``save`` and ``load`` keep the program's state, ``to_json`` the conversation.
+    turns that are complete, so the next call continues from there. If the call of a predictor is cancelled, the user's turn
+    stays, with a message that it has no answer; a call without inputs, or with the same ones, asks it again. ``save`` and
+    ``load`` keep the program's state, ``to_json`` the conversation.
+
+    Raises ``ConfigurationError`` for a program without a history, and for a call while another one runs (``is_busy``), in a
+    thread, a task or a tool: each answer depends on the one before.
 
     >>> from sigwire.lm.fake import FakeLM
     >>> from sigwire.modules.predict import Predict
@@ -51,6 +56,11 @@ class ChatSession(StepsModule):
         self.conversation = turns if turns is conversation else self._spec.typed_history(turns)
         self._is_running = threading.Lock()
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether a call runs: another one is refused until it ends."""
+        return self._is_running.locked()
+
     def steps(self, /, **inputs: object) -> Steps[Any]:
         """Return the steps of one call, without callbacks and call records of this module."""
         if not self._is_running.acquire(blocking=False):
@@ -58,24 +68,32 @@ class ChatSession(StepsModule):
                 "This session answers another call (starting a call). Wait for it, or make another session."
             )
         try:
-            result = yield from self.program.call_steps(**{self._input: self.conversation}, **inputs)
-            self.conversation = self._after(result, inputs)
+            before, inputs = (self.conversation, inputs) if self._is_agent else _asked_again(self.conversation, inputs)
+            try:
+                result = yield from self.program.call_steps(**{self._input: before}, **inputs)
+            except BaseException as error:
+                self.conversation = self._after_error(error, before, inputs)
+                raise
+            self.conversation = self._after(result, before, inputs)
             return result
-        except BaseException as error:
-            if isinstance(turns := getattr(error, "history", None), History):
-                self.conversation = turns
-            raise
         finally:
             self._is_running.release()
 
-    def _after(self, result: object, inputs: FieldValues) -> History:
+    def _after_error(self, error: BaseException, before: History, inputs: FieldValues) -> History:
+        """Return the conversation after a call that failed. That of an agent is in the error."""
+        if isinstance(turns := getattr(error, "history", None), History):
+            return turns
+        is_cancelled = not isinstance(error, Exception)
+        return before.append(Turn(inputs), _NO_ANSWER) if is_cancelled and not self._is_agent else self.conversation
+
+    def _after(self, result: object, before: History, inputs: FieldValues) -> History:
         if self._is_agent:
             return AgentRun.of(result).history
         if not isinstance(result, Prediction):
             raise ConfigurationError(
                 f"A session needs predictions, not {type(result).__name__} (keeping the turn). Return the prediction."
             )
-        return self.conversation.append(Turn({**inputs, **dict(Prediction.items(result))}))
+        return before.append(Turn({**inputs, **dict(Prediction.items(result))}))
 
     def to_json(self) -> JsonObject:
         """Return the conversation as JSON: ``ChatSession(program, data)`` continues it, with values of the declared types.
@@ -86,6 +104,17 @@ class ChatSession(StepsModule):
 
     def __deepcopy__(self, memo: Memo) -> ChatSession:
         return ChatSession(copy_value(self.program, memo), self.conversation)
+
+
+_NO_ANSWER = Message.assistant("[No answer: the call was cancelled.]")
+
+
+def _asked_again(conversation: History, inputs: dict[str, object]) -> tuple[History, dict[str, object]]:
+    """Return the conversation and the inputs of a call. A turn that was cancelled and is asked again is in the inputs only."""
+    turns = conversation.messages
+    if len(turns) < 2 or turns[-1] != _NO_ANSWER or not isinstance(last := turns[-2], Turn):
+        return conversation, inputs
+    return (conversation, inputs) if inputs and inputs != dict(last) else (conversation[:-2], dict(last))
 
 
 def _spec_of(program: Module) -> SignatureSpec:

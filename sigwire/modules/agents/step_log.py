@@ -52,7 +52,8 @@ class StepLog:
         usage = reports[0].usage if len(reports) == 1 else sum((report.usage for report in reports), Usage())
         calls, results = tuple(run.call for run in runs), tuple(run.result for run in runs)
         found = tuple(run.warning for run in runs if run.warning is not None)
-        self.steps.append(ReActStep(thought, calls, results, usage, seconds, error, found, reports))
+        each = tuple(run.seconds for run in runs)
+        self.steps.append(ReActStep(thought, calls, results, usage, seconds, error, found, reports, each))
 
     def restore(self, steps: Sequence[ReActStep], reports: Iterable[CallReport]) -> None:
         """Set the steps of a run that continues; ``reports``: of its calls that are in no step."""

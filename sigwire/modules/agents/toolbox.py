@@ -36,6 +36,7 @@ from sigwire.core.tools.tool import OnError, Tool, as_tool, check_limits, check_
 from sigwire.effects.cancellation import CoroutineOf
 from sigwire.effects.loops import block_on, to_thread
 from sigwire.effects.steps import Steps, arun, run
+from sigwire.effects.time_limit import TimeLimitReached, await_within, call_within, capture_outcome
 from sigwire.errors import (
     ConfigurationError,
     SigwireError,
@@ -51,7 +52,6 @@ from sigwire.modules.agents.approval.gate import CallGate
 from sigwire.modules.agents.approval.limits import CallRules
 from sigwire.modules.agents.large_results.shortening import shorten
 from sigwire.modules.agents.running_call import CurrentCall, depth_problem
-from sigwire.modules.agents.time_limit import ToolTimeout, await_within, call_within, capture_outcome
 from sigwire.modules.agents.tool_results import describe_exception, encode, short_message
 from sigwire.modules.agents.tool_run import RunRecorder, ToolRun
 from sigwire.modules.calling import called_steps
@@ -371,7 +371,7 @@ class _ToolRunEffect:
             return self._error_run(message, perf_counter() - started, error)
 
     def _failed_run(self, error: Exception, seconds: float) -> Steps[ToolRun]:
-        if isinstance(error, ToolTimeout):
+        if isinstance(error, TimeLimitReached):
             own = self._timeout
             limit = "before the deadline" if own is None or seconds < own else f"within {own:g} seconds"
             return self._error_run(f"The tool did not finish {limit}.", seconds)

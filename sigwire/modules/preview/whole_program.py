@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, NoReturn
 
@@ -22,7 +23,7 @@ from sigwire.modules.preview.findings import CheckedModel, Finding, finding_of_t
 from sigwire.modules.preview.made_up import made_up_inputs
 from sigwire.modules.tree.sharing import shared_modules
 
-__all__ = ["check", "preview_all"]
+__all__ = ["check", "first_previews", "preview_all"]
 
 _MOST = 100
 
@@ -99,6 +100,27 @@ def check(
     return list(dict.fromkeys(finding for finding in findings if finding.feature not in allow))
 
 
+def first_previews(program: Module, example: Example) -> list[Preview]:
+    """Return the preview of the first request of each predictor and agent, for one row. No code of the program runs.
+
+    An input that the example does not have is made up. Parts that cannot be asked without a model are left out.
+
+    >>> from sigwire.lm.client import LM
+    >>> from sigwire.modules.predict import Predict
+    >>> program = Predict("question -> answer", lm=LM("openai/gpt-5-mini"))
+    >>> [preview.path for preview in first_previews(program, Example(question="2+2?"))]
+    ['self']
+    """
+    found = list[Preview]()
+    for path, part in _asking_parts(program):
+        names = {field.name for field in part.signature.spec.inputs}
+        inputs = {name: value for name, value in example.items() if name in names}
+        with warnings.catch_warnings(), suppress(SigwireError):
+            warnings.simplefilter("ignore")
+            found.append(replace(_first_ask(part, inputs)[1], path=path))
+    return found
+
+
 def _models(program: Module) -> Iterable[Any]:
     return [predictor.lm for predictor in program.predictors() if predictor.lm is not None]
 
@@ -141,7 +163,7 @@ def _first_ask(part: Any, given: dict[str, object]) -> tuple[Ask, Preview]:
         raise _AskMade(ask, preview)
 
     try:
-        drive_program(part, module_paths, (), {**given, **made_up_inputs(part.signature.spec)}, stop)
+        drive_program(part, module_paths, (), {**made_up_inputs(part.signature.spec), **given}, stop)
     except _AskMade as made:
         return made.ask, made.preview
     raise ConfigurationError(f"{type(part).__name__} asked no model with made-up inputs (checking it). Preview it.")

@@ -33,7 +33,7 @@ def save_program(program: Module, path: str | PathLike[str]) -> None:
     data: JsonObject = {"format": _FORMAT, "program": arguments, "state": state}
     if frozen := [name for name, part in program.named_sub_modules() if _is_frozen(part)]:
         data["frozen"] = list(frozen)
-    saving.write(path, data)
+    saving.write(path, data, saving.report_of(program))
 
 
 def load_program(
@@ -62,7 +62,7 @@ def load_program(
     >>> agent.max_iters, list(agent.tools)
     (5, ['double', 'submit'])
     """
-    data = saving.read(path)
+    data, report = saving.read(path)
     found, state = data.get("format"), data.get("state")
     if found != _FORMAT or not isinstance(state, dict):
         raise StateError(
@@ -84,6 +84,8 @@ def load_program(
     for change in saving.prepare(type(program).__name__, parameters, given, allow_unsafe_lm_state, held):
         change()
     registry.check_options()
+    if report is not None:
+        program.optimization = report
     return program
 
 

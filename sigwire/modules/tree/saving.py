@@ -11,9 +11,10 @@ import math
 import os
 import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from reprlib import repr as short
-from typing import TypeGuard, cast
+from typing import Any, TypeGuard, cast
 
 from sigwire.core.json import JsonObject, JsonValue, loads
 from sigwire.core.lazy import version
@@ -22,11 +23,29 @@ from sigwire.core.record import FieldValues, Record, to_plain
 from sigwire.errors import MissingState, StateError, warn_user
 from sigwire.files.whole import write_whole
 from sigwire.modules.tree.walk import Parameter
+from sigwire.observe.tracing.logs import log_warning
 from sigwire.signatures.fields import SignatureSpec
 
-__all__ = ["NoStateFile", "file_metadata", "plain_records", "prepare", "prepare_one", "read", "with_model", "write"]
+__all__ = [
+    "NoStateFile", "SavedReport", "file_metadata", "log_refusal", "plain_records", "prepare", "prepare_one", "read",
+    "report_of", "with_model", "write",
+]  # fmt: skip
 
-_METADATA = "metadata"
+_METADATA, _REPORT = "metadata", "optimization"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class SavedReport:
+    """The report of a search in the file of its program, as JSON; ``OptimizationReport.of(program)`` decodes it."""
+
+    data: JsonObject
+
+    def to_json(self) -> JsonObject:
+        """Return the JSON."""
+        return self.data
+
+    def __deepcopy__(self, memo: object) -> SavedReport:
+        return self
 
 
 class NoStateFile(StateError, FileNotFoundError):
@@ -114,14 +133,32 @@ def _has_model(part: object) -> TypeGuard[FieldValues]:
     return isinstance(part, Mapping) and isinstance(cast("FieldValues", part).get("lm"), Mapping)
 
 
-def write(path: str | os.PathLike[str], state: JsonObject) -> None:
-    """Write a state and the versions of Python and sigwire as JSON."""
+def log_refusal(name: str, check: Callable[[], object]) -> None:
+    """Log a warning if the check of a load refuses what was just saved: a model of another class, or at an address."""
+    try:
+        check()
+    except StateError as error:
+        reason = str(error).partition(" (loading its state)")[0]
+        log_warning(
+            "save", f"{name} is saved, and load refuses the file without lm= or allow_unsafe_lm_state=True: {reason}."
+        )
+
+
+def report_of(program: object) -> JsonObject | None:
+    """Return the report of the search that made a program as JSON; ``None`` without one."""
+    report: Any = vars(program).get(_REPORT)
+    return report.to_json() if hasattr(report, "to_json") else None
+
+
+def write(path: str | os.PathLike[str], state: JsonObject, report: JsonObject | None = None) -> None:
+    """Write a state, the versions of Python and sigwire, and the report of a search as JSON."""
     target = _json_path(path)
     if _METADATA in state:
         raise StateError(
             f"A parameter named {_METADATA!r} cannot be saved: the file stores versions under that name. Rename it."
         )
-    text = _text({**state, _METADATA: file_metadata()})
+    known: JsonObject = {} if report is None else {_REPORT: report}
+    text = _text({**state, _METADATA: {**file_metadata(), **known}})
     if not target.parent.is_dir():
         raise NoStateFile(f"There is no directory {str(target.parent)!r} to save {target.name!r} in. Create it first.")
     write_whole(target, text + "\n")
@@ -159,8 +196,8 @@ def _not_finite(value: JsonValue, name: str = "") -> str:
     return next(filter(None, found), "").lstrip(".")
 
 
-def read(path: str | os.PathLike[str]) -> JsonObject:
-    """Read a saved state, without its metadata."""
+def read(path: str | os.PathLike[str]) -> tuple[JsonObject, SavedReport | None]:
+    """Read a saved state, without its metadata, and the report of the search that made the program."""
     source = _json_path(path)
     try:
         state = loads(source.read_text(encoding="utf-8-sig"))
@@ -172,7 +209,11 @@ def read(path: str | os.PathLike[str]) -> JsonObject:
         raise StateError(
             f"{source.name} is not a saved program: its JSON is not an object (loading it). Nothing was changed."
         )
-    return {name: entry for name, entry in cast(JsonObject, state).items() if name != _METADATA}
+    entries = cast(JsonObject, state)
+    metadata = entries.get(_METADATA)
+    report = metadata.get(_REPORT) if isinstance(metadata, dict) else None
+    rest = {name: entry for name, entry in entries.items() if name != _METADATA}
+    return rest, SavedReport(report) if isinstance(report, dict) else None
 
 
 def _json_path(path: str | os.PathLike[str]) -> Path:

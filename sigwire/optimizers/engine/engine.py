@@ -48,6 +48,7 @@ from sigwire.signatures.signature import SignatureMeta
 
 if TYPE_CHECKING:
     from sigwire.lm.policy.money.budget import Budget
+    from sigwire.optimizers.progress import SearchReporter
 
 __all__ = ["Engine", "EngineSetup"]
 
@@ -95,8 +96,10 @@ class Engine:
         table: ScoreTable,
         spending: Spending,
         listen: Callable[[SearchEvent], object] | None = None,
+        progress: SearchReporter | None = None,
     ) -> None:
         self._setup, self._store, self._table, self._spending, self._listen = setup, store, table, spending, listen
+        self._progress = progress
         self._programs: OrderedDict[tuple[str, str], Module] = OrderedDict()
         executor = None if setup.executor is None else RowExecutor(setup.executor)
         self._rows = RowRun(setup.metric, setup.plan, setup.limit, executor)
@@ -190,7 +193,15 @@ class Engine:
     ) -> Steps[None]:
         """Make runs and count those that ended, in the asked order, also after an interrupt."""
         own = [(run, keys[run]) for run in runs]
-        part = _Part(self._store, self._spending, effect, self._setup.failure_score, own, self._answers_of_models)
+        part = _Part(
+            self._store,
+            self._spending,
+            effect,
+            self._setup.failure_score,
+            own,
+            self._answers_of_models,
+            None if self._progress is None else self._progress.ran,
+        )
         try:
             yield from self._run_all(part)
         finally:
@@ -199,6 +210,7 @@ class Engine:
                     self._count(key, run, effect, cell)
             cells |= part.done
             failures += part.failures
+            self._settle()
 
     def _recall(self, keys: Mapping[RunKey, bytes], effect: Measure, cells: dict[RunKey, Cell]) -> None:
         """Add the runs that are finished."""
@@ -206,6 +218,11 @@ class Engine:
             if (found := self._store.find(key, run, effect.by, effect.traced)) is not None:
                 cells[run] = cell = self._store.cell(found)
                 self._count(found, run, effect, cell)
+        self._settle()
+
+    def _settle(self) -> None:
+        if self._progress is not None:
+            self._progress.settle(self.candidates)
 
     def _count(self, key: bytes, run: RunKey, effect: Measure, cell: Cell) -> None:
         """Count a finished run once: as spent, and in the table of scores."""
@@ -296,7 +313,9 @@ class Engine:
             rounds += 1
             if rounds > _MAX_ROUNDS:
                 raise SearchPaused.after(failures)
-        return [self._answered(key) for key in keys]
+        answered = [self._answered(key) for key in keys]
+        self._settle()
+        return answered
 
     def _answer(self, effect: Write, key: bytes, index: int, failures: list[str], budget: Budget | None) -> Steps[None]:
         """Ask the writing model once, within a budget; an answer that cannot be used is recorded too."""
@@ -362,7 +381,9 @@ class _Part(RowsCaller):
         failure_score: float,
         runs: Sequence[tuple[RunKey, bytes]],
         answers: AnswerStore | None,
+        ran: Callable[[Spent], None] | None = None,
     ) -> None:
+        self._ran = ran
         self._store, self._spending, self._failure_score, self._answers = store, spending, failure_score, answers
         self.effect, self.runs = effect, runs
         self.done: dict[RunKey, Cell] = {}
@@ -395,6 +416,8 @@ class _Part(RowsCaller):
         run, key = self.runs[done.row.index]
         self._store.put_cell(key, run, cell if self.effect.traced else replace(cell, outputs=None))
         self.done[run] = cell
+        if self._ran is not None:
+            self._ran(cost_of_run(cell))
         yield from ()
 
     def keep_unscored(self, done: FinishedRow) -> Steps[None]:

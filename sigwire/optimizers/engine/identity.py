@@ -6,9 +6,10 @@ Threads, files and listeners change none.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from sigwire.core.json import JsonObject
+from sigwire.core.lazy import version
 from sigwire.core.record import to_plain
 from sigwire.evaluate.fingerprint.identity import run_fingerprint
 from sigwire.evaluate.metric_plan import MetricPlan
@@ -17,7 +18,7 @@ from sigwire.journal.packing import digest_of
 from sigwire.modules.module import Module
 from sigwire.settings import current
 
-__all__ = ["model_name", "options_digest", "program_digest", "rows_digest", "search_facts", "search_fingerprint"]
+__all__ = ["options_digest", "program_digest", "search_facts", "search_header"]
 
 _NO_PART_OF_A_PATH = {
     "num_threads",
@@ -66,6 +67,42 @@ def rows_digest(*sets: Sequence[str]) -> str:
 def search_facts(student: Module, task_model: object) -> JsonObject:
     """Return the facts of each part of a journal beside the identity of the search, which has a seed of its own."""
     return {name: fact for name, fact in program_facts(student, task_model).items() if name != "seed"}
+
+
+class _Identified(Protocol):
+    """The part of an optimizer that a journal identifies."""
+
+    search: Any
+    prompt_model: Any
+    task_model: Any
+    teacher_settings: dict[str, Any]
+
+    def get_params(self) -> dict[str, Any]: ...
+
+
+def search_header(
+    optimizer: _Identified,
+    student: Module,
+    teacher: Module,
+    sets: Sequence[Sequence[str]],
+    plan: MetricPlan | None,
+    options: Mapping[str, Any],
+) -> JsonObject:
+    """Return what identifies a search in its journal. ``sets``: the ids of the rows; ``options``: those of ``compile``."""
+    return {
+        "optimizer": type(optimizer).__name__,
+        "options": options_digest({**optimizer.get_params(), **options}),
+        "seed": optimizer.search.get("seed", 0),
+        "student": program_digest(student),
+        "teacher": program_digest(teacher),
+        "prompt_model": model_name(optimizer.prompt_model),
+        "teacher_lm": model_name(optimizer.teacher_settings.get("lm")),
+        "rows": rows_digest(*sets),
+        "sigwire": version(),
+        "fingerprint": search_fingerprint(
+            student, teacher, plan, optimizer.task_model, optimizer.prompt_model, optimizer.teacher_settings
+        ),
+    }
 
 
 def search_fingerprint(

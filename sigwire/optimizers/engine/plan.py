@@ -2,7 +2,8 @@
 
 In one run nothing is accepted and everything succeeds, in another everything is accepted and nothing succeeds, and so on.
 The fewest and the most runs of them are the bounds, for student, teacher and writing model apart, because one search may need
-many of one and few of the other; the mean is the expectation.
+many of one and few of the other; the mean is the expectation. Tokens are those of the first requests of the program, with the
+demos and texts that the made-up candidates add (``sizes``).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, cast
 
@@ -21,12 +22,13 @@ from sigwire.evaluate.cell import Cell, TraceStep
 from sigwire.evaluate.plain import dumped_example
 from sigwire.modules.field_types import types_of
 from sigwire.optimizers.candidate import Candidate
+from sigwire.optimizers.engine.sizes import Sizes, added_tokens, written_tokens
 from sigwire.optimizers.judge import Judge, ScoreTable
 from sigwire.optimizers.rule import Measure, Rule, RuleEffect, RunKey, Write
 from sigwire.optimizers.task import Task
 from sigwire.signatures.signature import SignatureMeta
 
-__all__ = ["Amount", "Forecast", "LuckyJudge", "forecast"]
+__all__ = ["Amount", "Dollars", "Forecast", "LuckyJudge", "forecast"]
 
 LUCK = ((0.0, 0.0), (0.0, 1.0), (0.5, 0.5), (1.0, 0.0), (1.0, 1.0))
 
@@ -47,16 +49,38 @@ class Amount:
 
 
 @dataclass(frozen=True, slots=True)
+class Dollars:
+    """The least, the expected and the most US dollars of something.
+
+    >>> print(Dollars(0.021, 0.1, 1.5))
+    $0.02 to $1.50, about $0.10
+    """
+
+    min: float
+    expected: float
+    max: float
+
+    def __str__(self) -> str:
+        return f"${self.min:,.2f} to ${self.max:,.2f}, about ${self.expected:,.2f}"
+
+
+@dataclass(frozen=True, slots=True)
 class Forecast:
     """The cost of a search that is not made yet: runs of the program, requests to the writing model, and all requests.
 
     A run counts one call for each predictor; agents and loops make more. If the search reuses answers, the least counts one
     call for each row and repetition: later candidates may ask the same.
+
+    ``tokens`` and ``money`` are estimates of what these calls read and write. The least has short answers and no demos, the
+    most has answers of ``max_tokens`` (without it 4,096) and the largest prompts of a candidate. ``tokens`` is ``None`` without
+    a model, ``money`` also without a price. The calls of a metric are not in them.
     """
 
     runs: Amount
     writing: Amount
     calls: Amount
+    tokens: Amount | None = None
+    money: Dollars | None = None
 
     @classmethod
     def of(cls, runs: Amount, writing: Amount, predictors: int, rows: int | None) -> Forecast:
@@ -74,8 +98,26 @@ class Forecast:
         writing = Amount(0, self.writing.expected, max(self.writing.max, most_writing))
         return Forecast.of(runs, writing, predictors, tests // 2 + 2 if reuses else None)
 
+    def sized(self, sizes: Sizes | None) -> Forecast:
+        """Return the forecast with tokens and money; without the sizes of calls as it is."""
+        if sizes is None:
+            return self
+        least, likely, most = sizes.bounds(
+            self.calls.min - self.writing.min,
+            (self.runs.expected, self.writing.expected),
+            (self.runs.max, self.writing.max),
+        )
+        money = (least.money, likely.money, most.money)
+        return replace(
+            self,
+            tokens=Amount(least.tokens, likely.tokens, most.tokens),
+            money=None if None in money else Dollars(*cast("tuple[float, float, float]", money)),
+        )
+
     def __str__(self) -> str:
         parts = [f"{self.runs} runs", *([f"{self.writing} writing calls"] if self.writing.max else [])]
+        parts += [f"{self.tokens} tokens"] if self.tokens is not None else []
+        parts += [str(self.money)] if self.money is not None else []
         return f"{self.calls} calls ({'; '.join(parts)})"
 
 
@@ -107,9 +149,9 @@ class LuckyJudge(Judge):
         return _share(candidate.digest)
 
 
-def forecast(task: Task, make: Any, predictors: int, reuses: bool) -> Forecast:
-    """Return the forecast of the rules ``make(task)``."""
-    counts = [_count(task.planned(LuckyJudge(*luck), "many" if luck[0] else "few"), make) for luck in LUCK]
+def forecast(task: Task, make: Any, predictors: int, reuses: bool, sizes: Sizes | None = None) -> Forecast:
+    """Return the forecast of the rules ``make(task)``. ``sizes`` gets the sizes of their candidates and writing requests."""
+    counts = [_count(task.planned(LuckyJudge(*luck), "many" if luck[0] else "few"), make, sizes) for luck in LUCK]
     student, teacher, writing, rows = (_amount(part) for part in zip(*counts, strict=True))
     return Forecast.of(student + teacher, writing, predictors, rows.min if reuses else None)
 
@@ -118,7 +160,7 @@ def _amount(counts: Sequence[int]) -> Amount:
     return Amount(min(counts), round(sum(counts) / len(counts)), max(counts))
 
 
-def _count(task: Task, make: Any) -> tuple[int, int, int, int]:
+def _count(task: Task, make: Any, sizes: Sizes | None) -> tuple[int, int, int, int]:
     """Return the runs of student and teacher, the writing calls, and the rows and repetitions of one run of a rule."""
     rule: Rule = make(task)
     runs: dict[tuple[RunKey, str], None] = {}
@@ -133,6 +175,12 @@ def _count(task: Task, make: Any) -> tuple[int, int, int, int]:
                 answer = [_cell(task, run, effect) for run in effect.runs]
             elif isinstance(effect, Write):
                 answer = _answers(task, effect, written)
+                if sizes is not None:
+                    sizes.writing.append(written_tokens(effect))
+    if sizes is not None:
+        added = {run.candidate.digest: run.candidate for run, _ in runs}
+        tokens = {digest: added_tokens(each, task.baseline) for digest, each in added.items()}
+        sizes.runs += [(by, tokens[run.candidate.digest]) for run, by in runs]
     by = Counter(by for _, by in runs)
     return by["student"], by["teacher"], len(written), len({(run.row, run.repeat) for run, _ in runs})
 

@@ -57,9 +57,11 @@ class Rows:
         return cls(examples, *named)
 
     def warnings(self) -> list[str]:
-        """Return what is wrong with the sets, in sentences."""
-        shared = len(frozenset(self.train) & frozenset(self.val))
-        leaked = len(frozenset((*self.train, *self.val)) & frozenset(self.test))
+        """Return what is wrong with the sets, in sentences. Rows with equal inputs are one, whatever their labels."""
+        inputs = {name: _inputs_text(example) for name, example in self.examples.items()}
+        train, val = ({inputs[row] for row in part} for part in (self.train, self.val))
+        shared = sum(inputs[row] in train for row in self.val)
+        leaked = sum(inputs[row] in train | val for row in self.test)
         found: list[str] = []
         if shared:
             found.append(
@@ -68,6 +70,10 @@ class Rows:
         if leaked:
             found.append(f"{leaked} of {len(self.test)} test rows are training or validation rows too.")
         return found
+
+
+def _inputs_text(example: Example) -> str:
+    return repr(sorted(Example.items(Example.inputs(example))))
 
 
 def _named(example: Example, examples: dict[str, Example], types: FieldTypes) -> str:

@@ -73,6 +73,13 @@ class Spending:
                 fits = min(fits, int(rest // worst))
         return fits
 
+    def share(self, spent: Spent) -> float:
+        """Return the largest part of a limit that is spent, 0 without limits."""
+        used = {"runs": spent.runs, "calls": spent.calls, "tokens": spent.tokens, "money": spent.money or 0.0}
+        shares = [used[part] / limit for part, limit, _, _ in self._parts() if limit]
+        shares += [(self._clock() - self._began) / self._seconds] if self._seconds else []
+        return max(shares, default=0.0)
+
     def end_search(self) -> None:
         """Lift the limit of runs: what follows are test rows."""
         self._runs = None

@@ -15,6 +15,7 @@ from sigwire.evaluate.records import RecordFile
 from sigwire.evaluate.segments import Segment, segment_rows
 from sigwire.evaluate.statistics import TOO_FEW, PairedDifference, paired_difference
 from sigwire.modules.module import Module
+from sigwire.modules.tree.saving import SavedReport
 from sigwire.optimizers.candidate import Candidate, Slot
 from sigwire.optimizers.events import Measured, Proposed, RefusedText, SearchEvent, Spent, Warned
 from sigwire.optimizers.judge import Judge
@@ -25,7 +26,11 @@ from sigwire.show.card import Card, HasCard
 from sigwire.show.cleaning import inline, number
 from sigwire.show.numbers import count
 
-__all__ = ["Estimate", "OptimizationReport", "SearchTrial", "StopReason", "trials_of"]
+__all__ = ["NONE_BETTER", "Estimate", "OptimizationReport", "SearchTrial", "StopReason", "trials_of"]
+
+
+NONE_BETTER = "no candidate was shown to be better"
+"""The reason if a search found nothing to compare with the student at its end."""
 
 
 class StopReason(StrEnum):
@@ -205,9 +210,12 @@ class OptimizationReport(HasCard):
     def of(cls, program: object) -> OptimizationReport:
         """Return the report of a program that ``compile`` returned: its attribute ``optimization``, with its type.
 
-        Raises ``InputError`` for other programs.
+        Also of a program that was saved and loaded. Raises ``InputError`` for other programs, ``StateError`` for a report of a
+        file that no search wrote.
         """
         report = getattr(program, "optimization", None)
+        if isinstance(report, SavedReport):
+            report = cls.from_json(report.data)
         if not isinstance(report, OptimizationReport):
             raise InputError(
                 f"{type(program).__name__} has no report (reading it). Pass the program that compile returned."
@@ -254,7 +262,7 @@ class OptimizationReport(HasCard):
             mean, n, rows = found.baseline, found.rows, "rows on which candidates are chosen"
             if found.test is not None:
                 mean, n, rows = found.test, found.test_rows, "test rows"
-            return f"The student is kept (no candidate was shown to be better): {mean:.3f} on {n} {rows}"
+            return f"The student is kept ({self.kept_student or NONE_BETTER}): {mean:.3f} on {n} {rows}"
         gain = found.change
         return f"The student is kept ({self.kept_student}); the best candidate: {gain}" if self.kept_student else gain
 

@@ -38,6 +38,7 @@ BAD = [
     ("{'a': 1}", "malformed_json"),
     ('{"a": 1,}', "malformed_json"),
     ('{"a": 1} and more', "malformed_json"),
+    ('{"a": 1}{"a": 2}', "malformed_json"),
     ('{"a": NaN}', "malformed_json"),
     ('{"a": -Infinity}', "malformed_json"),
     ('{"a": 1, "a": 2}', "malformed_json"),
@@ -218,3 +219,18 @@ def test_arguments_with_keys_other_than_strings_are_an_error() -> None:
     error = ToolCall.read("call_0", "f", {1: 2}).error
     assert error is not None
     assert error.message.endswith("not an object with keys that are not strings.")
+
+
+@pytest.mark.parametrize("text", ['{"a": 1}{"a": 2}', '{"a": 1}\n{"a": {}} ', "{}" * 500])
+def test_objects_in_a_row_are_named_for_the_model(text: str) -> None:
+    error = ToolCall.read("c", "f", text).error
+    assert error is not None
+    assert "several JSON objects in a row" in error.message
+    assert "Call the tool once for each" in error.message
+
+
+@pytest.mark.parametrize("text", ['{"a": 1} and more', '{"a": 1}{"a": ', "{'a': 1}{'a': 2}", '{"a": 1}[2]'])
+def test_other_arguments_that_are_no_json_keep_their_reason(text: str) -> None:
+    error = ToolCall.read("c", "f", text).error
+    assert error is not None
+    assert error.message.startswith("The arguments are not valid JSON:")

@@ -89,8 +89,8 @@ async def test_retried_answer_is_paid_once_and_is_a_hit_the_second_time(wire: st
         assert first.choices == second.choices
         assert second.usage.total_tokens == 0
         assert second.cached_usage == first.usage
-        # Refused exchanges are given back: they cost nothing.
-        assert (budget.spent.calls, budget.spent.tokens) == (1, first.usage.total_tokens)
+        # Refused exchanges are calls, and cost nothing else.
+        assert (budget.spent.calls, budget.spent.tokens) == (3, first.usage.total_tokens)
         assert_all_is_given_back(lm, budget, provider)
 
 
@@ -105,7 +105,7 @@ async def test_equal_calls_of_tasks_threads_and_streams_fail_together_and_pay_on
         tasks = [answer("awaited" if number % 2 else "awaited stream", lm) for number in range(16)]
         responses = await asyncio.gather(*map(asyncio.wrap_future, blocked), *tasks)
         assert {response.choices[0].text for response in responses} == {"Hello"}
-        assert (len(provider.requests), budget.spent.calls) == (2, 1)
+        assert (len(provider.requests), budget.spent.calls) == (2, 2)
         assert sum(response.cache == "hit" for response in responses) == 31
         assert_all_is_given_back(lm, budget, provider)
 

@@ -237,7 +237,7 @@ def test_random_choices_are_distinct_or_equal() -> None:
 
 
 def test_optuna_search_takes_demos_of_each_predictor(capfd: pytest.CaptureFixture[str]) -> None:
-    optimizer = BootstrapFewShotWithOptuna(exact, max_labeled_demos=0, num_candidate_programs=8)
+    optimizer = BootstrapFewShotWithOptuna(exact, max_labeled_demos=0, num_candidate_programs=8, progress=False)
     program: Any = optimizer.compile(student(Stub()), trainset=rows(40), valset=rows(60, 100), max_demos=4)
     assert scores(program, TEST) > scores(student(Stub()), TEST) + 0.2
     assert "".join(capfd.readouterr()) == ""

@@ -98,5 +98,4 @@ def decode_error(
     error: ErrorBody = read_error_body(status, headers, data)
     message = error.message or string_of(data, "Message") or ""  # the front of the service spells it so
     codes = (code, *error.codes) if code else error.codes
-    request_id = lower.get("x-amzn-requestid") or error.request_id
-    return lm_error(replace(error, message=message, codes=codes, request_id=request_id), ERRORS, target)
+    return lm_error(replace(error, message=message, codes=codes), ERRORS, target)

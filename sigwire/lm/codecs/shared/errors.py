@@ -28,6 +28,7 @@ from sigwire.errors import (
     LMUnsupportedModelError,
 )
 from sigwire.lm.codecs.shared.untrusted import string_of
+from sigwire.lm.request_ids import request_id_of
 
 if TYPE_CHECKING:
     from sigwire.lm.codecs.shared.interface import Target, WireProfile
@@ -240,7 +241,7 @@ def read_error_body(status: int | None, headers: Mapping[str, str], body: bytes 
         status,
         message,
         _codes(detail),
-        lower.get("x-request-id") or lower.get("request-id") or string_of(data, "request_id"),
+        request_id_of(headers) or string_of(data, "request_id"),
         _retry_after(status, lower, detail, message),
         _SHOULD_RETRY.get(lower.get("x-should-retry", "").lower()),
     )

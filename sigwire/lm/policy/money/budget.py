@@ -21,10 +21,11 @@ __all__ = ["Budget"]
 class Budget(ChecksKeywords):
     """A limit for the calls of models inside a ``with`` block, in threads and tasks that it starts as well.
 
-    ``money``: US dollars; ``tokens``: input and output; ``calls``: exchanges that a provider answered; ``seconds``: a deadline
-    for every call, from the first use of the budget. A budget without limits only counts. Each exchange reserves its upper
-    bound before it is sent. It waits if other calls have reserved the rest, and raises ``BudgetSpent`` if it does not fit; it
-    is settled by the usage that the provider sends. Calls under way at the limit end and are charged.
+    ``money``: US dollars; ``tokens``: input and output; ``calls``: exchanges, retries and those that a provider refused among
+    them, which take no tokens and no money; ``seconds``: a deadline for every call, from the first use of the budget. A budget
+    without limits only counts. Each exchange reserves its upper bound before it is sent. It waits if other calls have reserved
+    the rest, and raises ``BudgetSpent`` if it does not fit; it is settled by the usage that the provider sends. Calls under way
+    at the limit end and are charged.
 
     ``strict``: calls without ``max_tokens`` or without a known price are refused, so that money and tokens are exact. A budget
     whose only limit is ``money`` always needs a price. Of nested budgets each is charged. ``path``: an SQLite file that has

@@ -150,10 +150,13 @@ class Reserve:
         return self._charge(call, usage, is_estimated=not is_known)
 
     def _charge_of_failure(self, call: Call, error: BaseException, bound: _Bound) -> Sums:
-        """Return nothing for an exchange that was refused or not sent, else its input and the emitted part of the answer."""
+        """Return nothing for an exchange that was not sent, the call for one that was refused, else its input and the emitted
+        part of the answer."""
         partial: Any = getattr(error, "partial", None)
-        if call.report.began is None or isinstance(error, CallerError) or (partial is None and _is_unbilled(error)):
+        if call.report.began is None or _never_sent(error):
             return Sums()
+        if isinstance(error, CallerError) or (partial is None and _is_refused(error)):
+            return Sums(calls=int(_is_refused(error)))
         usage = usage_of_partial(partial if isinstance(partial, Response) else None, bound.input_tokens)
         charge = self._charge(call, usage, is_estimated=True)
         call.report.why = call.report.why or "sent, and may be billed: the cost is a lower bound"
@@ -182,12 +185,14 @@ def _without_usage(result: T, response: Response, what: str) -> T:
     return cast(T, kept)
 
 
-def _is_unbilled(error: BaseException) -> bool:
-    """Return True if the provider refused the request, or never got it."""
-    if not isinstance(error, LMError):
-        return False
-    refused = error.status is not None and error.status >= 400
-    return refused or (isinstance(error, LMTransportError) and (error.stale or _never_connected(error)))
+def _is_refused(error: BaseException) -> bool:
+    """Return True if the provider refused the request: it bills nothing."""
+    return isinstance(error, LMError) and error.status is not None and error.status >= 400
+
+
+def _never_sent(error: BaseException) -> bool:
+    """Return True if the provider did not get the request."""
+    return isinstance(error, LMTransportError) and (error.stale or _never_connected(error))
 
 
 def _never_connected(error: LMError) -> bool:

@@ -18,7 +18,7 @@ import sigwire
 from sigwire import Budget, BudgetSpent, Message, Price, Request, TextDelta, Usage
 from sigwire.errors import ConfigurationError, LMRateLimitError, LMServerError, LMTimeoutError
 from sigwire.lm.policy.money.queue import Held, is_awaited, reserve
-from sigwire.lm.policy.money.sums import Sums
+from sigwire.lm.policy.money.sums import Amounts, Sums
 from sigwire.settings import bind
 from sigwire.testing import FakeProvider, Fault
 from tests.patience import wait_until
@@ -181,12 +181,12 @@ def test_predict_raises_budget_spent() -> None:
     assert caught.value.where is not None
 
 
-def test_retry_reserves_for_itself_and_failed_exchanges_are_given_back() -> None:
-    with FakeProvider([Fault("server"), "Hello"]) as failing, Budget(calls=1) as budget:
+def test_retry_reserves_for_itself_and_failed_exchanges_are_calls() -> None:
+    with FakeProvider([Fault("server"), "Hello"]) as failing, Budget(calls=2) as budget:
         response = lm_of(failing, retry=sigwire.RetryPolicy(2, first_wait=0.001)).respond(ASK)
     assert [attempt.error for attempt in response.attempts] == ["server", None]
     assert response.cost == response.attempts[1].cost
-    assert budget.spent.calls == 1
+    assert (budget.spent.calls, budget.spent.tokens) == (2, response.usage.total_tokens)
 
 
 def test_budget_spent_on_a_retry_has_the_attempts_before() -> None:
@@ -420,13 +420,27 @@ def test_seconds_are_a_deadline_for_every_call(provider: FakeProvider) -> None:
 # --- settling
 
 
-def test_refused_exchange_costs_nothing() -> None:
-    with FakeProvider([Fault("rate_limit"), Fault("auth")]) as provider, Budget(calls=1, money=1.0) as budget:
+def test_refused_exchange_costs_a_call_and_nothing_else() -> None:
+    with FakeProvider([Fault("rate_limit"), Fault("auth")]) as provider, Budget(calls=2, money=1.0) as budget:
         lm = lm_of(provider, num_retries=0)
         for kind in (LMRateLimitError, sigwire.LMAuthenticationError):
             with pytest.raises(kind):
                 lm.respond(ASK)
-    assert budget.spent == sigwire.Budget().spent
+    assert budget.spent == Amounts(2, 0, 0.0)
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_exchanges_never_exceed_the_limit_of_calls_when_the_provider_fails(is_async: bool) -> None:
+    def fail(request: Request) -> Fault:
+        return Fault("server")
+
+    with FakeProvider(fail) as provider, Budget(calls=3) as budget:
+        lm = lm_of(provider, retry=sigwire.RetryPolicy(6, first_wait=0.001))
+        for _ in range(3):
+            with pytest.raises(BudgetSpent, match="3 of 3 calls") as caught:
+                asyncio.run(lm.arespond(ASK)) if is_async else lm.respond(ASK)
+    assert (len(provider.requests), budget.spent) == (3, Amounts(3, 0, 0.0))
+    assert caught.value.part == "calls"
 
 
 def test_exchange_that_never_connected_costs_nothing() -> None:
@@ -520,7 +534,7 @@ def test_local_model_fits_a_money_budget_of_nothing() -> None:
     assert (budget.spent.calls, budget.spent.money, budget.spent.unpriced) == (1, 0.0, 0)
 
 
-def test_server_error_is_given_back() -> None:
+def test_server_error_is_a_call() -> None:
     with FakeProvider([Fault("server")]) as provider, Budget(calls=1) as budget, pytest.raises(LMServerError):
         lm_of(provider, num_retries=0).respond(ASK)
-    assert budget.spent.calls == 0
+    assert budget.spent == Amounts(1, 0, 0.0)

@@ -1,4 +1,4 @@
-"""The time limit of a tool: a blocking call or a coroutine for at most some seconds. After them it raises ``ToolTimeout``.
+"""A time limit: a blocking call or a coroutine for at most some seconds. After them it raises ``TimeLimitReached``.
 
 A thread cannot be stopped, and a coroutine may catch its cancellation: the caller continues without them.
 """
@@ -13,18 +13,18 @@ from typing import Any, NoReturn, TypeVar
 
 from sigwire.effects.cancellation import CoroutineOf, merge_partial
 
-__all__ = ["ToolTimeout", "await_within", "call_within", "capture_outcome"]
+__all__ = ["TimeLimitReached", "await_within", "call_within", "capture_outcome"]
 
 T = TypeVar("T")
-_CLEANUP_SECONDS = 0.1  # the run goes on after this time, even if a cancelled tool has not ended
+_CLEANUP_SECONDS = 0.1  # the run goes on after this time, even if a cancelled call has not ended
 
 
-class ToolTimeout(Exception):
-    """A tool exceeded its time limit."""
+class TimeLimitReached(Exception):
+    """A call exceeded its time limit."""
 
 
-def call_within(seconds: float, call: Callable[[], T]) -> T:
-    """Call for at most ``seconds``, in a thread of its own: a pool may have no free thread."""
+def call_within(seconds: float, call: Callable[[], T], name: str = "sigwire-tool") -> T:
+    """Call for at most ``seconds``, in a thread of its own: a pool may have no free thread. ``name``: of the thread."""
     outcome: list[Callable[[], T]] = []
 
     def work() -> None:
@@ -33,11 +33,11 @@ def call_within(seconds: float, call: Callable[[], T]) -> T:
         except BaseException as error:
             outcome.append(_raiser(error))
 
-    thread = threading.Thread(target=contextvars.copy_context().run, args=(work,), name="sigwire-tool", daemon=True)
+    thread = threading.Thread(target=contextvars.copy_context().run, args=(work,), name=name, daemon=True)
     thread.start()
     thread.join(max(seconds, 0.0))
     if not outcome:
-        raise ToolTimeout
+        raise TimeLimitReached
     return outcome[0]()
 
 
@@ -52,7 +52,7 @@ async def await_within(seconds: float, running: CoroutineOf[T]) -> T:
     except asyncio.CancelledError as error:
         merge_partial(error, await _cancel(task))
         raise
-    raise ToolTimeout
+    raise TimeLimitReached
 
 
 async def _await_outcome(running: CoroutineOf[T]) -> Callable[[], T]:
