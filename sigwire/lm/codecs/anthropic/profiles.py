@@ -43,7 +43,6 @@ class MessagesProfile(WireProfile):
 
     ``version``: of the API, sent as a header; from 2026-10-21 no model accepts sampling options. ``media``: what a user
     turn may hold beside text. ``efforts``: the efforts of models that accept them, weakest first.
-    ``temperature_or_top_p``: whether one excludes the other.
     ``cache_control``: whether the cache mark is accepted. ``web_search``: the type of the host's search tool, if any.
     ``body_version``: the version that the body names, on a host that has the model and ``{method}`` in the path.
     """
@@ -59,6 +58,10 @@ class MessagesProfile(WireProfile):
     media: frozenset[str] = frozenset({"image", "file"})
     efforts: tuple[str, ...] = ("off", "low", "medium", "high", "xhigh", "max")
     temperature_or_top_p: bool = True
+    temperature: float | None = 1.0
+    blank_stops: bool = False
+    trims_prefill: bool = True
+    later_system: bool = True
     cache_control: bool = True
     web_search: str | None = "web_search_20250305"
     body_version: str = ""
@@ -80,6 +83,7 @@ COMPATIBLE_MESSAGES = MessagesProfile(
     tool_fields=frozenset[str](),
     history_rules=replace(_HISTORY, thinking="any"),
     temperature_or_top_p=False,
+    temperature=None,
     cache_control=False,
     web_search=None,
 )

@@ -33,8 +33,10 @@ from sigwire.lm.codecs.bedrock_converse.tables import (
     CONVERSE,
     ERRORS,
     FINISH_REASONS,
+    NOVA,
     OPTIONS,
     USAGE,
+    WITHOUT_TOP_K,
     ConverseProfile,
 )
 
@@ -42,8 +44,8 @@ if TYPE_CHECKING:
     from sigwire.lm.codecs.bedrock_converse.stream_decoder import FRAMING, decoder
 
 __all__ = [
-    "CLAUDE", "CONVERSE", "ENCODING_VERSION", "ERRORS", "FINISH_REASONS", "FRAMING", "OPTIONS", "USAGE",
-    "ConverseProfile", "decode", "decode_error", "decoder", "encode",
+    "CLAUDE", "CONVERSE", "ENCODING_VERSION", "ERRORS", "FINISH_REASONS", "FRAMING", "NOVA", "OPTIONS", "USAGE",
+    "WITHOUT_TOP_K", "ConverseProfile", "decode", "decode_error", "decoder", "encode",
 ]  # fmt: skip
 
 ENCODING_VERSION = 1  # of the bodies; in the keys of stored answers

@@ -16,9 +16,6 @@ from sigwire.lm.codecs.bedrock_converse.tables import OPTIONS, SAMPLING, Convers
 from sigwire.lm.codecs.shared.assembly import assemble, prepare
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.options import (
-    NO_SAMPLING,
-    OptionTable,
-    drop_options,
     merge_objects,
     place_options,
     target_warning,
@@ -48,8 +45,9 @@ def encode(request: Request, target: Target[ConverseProfile], *, stream: bool = 
     refuse_builtin_tools(tools, target)
     form = choose_output(request.response_format, _STRUCTURED, bool(request.tools), target)
     warnings += (*history.warnings, *tools.warnings, *form.warnings)
-    reasoning = encode_reasoning(request, target, warnings)
-    options, lost = place_options(request.options, _option_table(reasoning, target), target)
+    reasoning = encode_reasoning(request, history.messages, target, warnings)
+    table = {**OPTIONS, **profile.options}
+    options, lost = place_options(request.options, table, target, sampling=SAMPLING, thinks=reasoning.thinks)
     warnings += lost
     body: JsonObject = {
         **_encode_system(history.messages, form.instruction, names, target),
@@ -68,19 +66,6 @@ def _in_path(model: str) -> str:
     'arn%3Aaws%3Abedrock%3Aeu-west-1%3A1%3Ainference-profile%2Feu.x'
     """
     return model.replace("%", "%25").replace("/", "%2F").replace(":", "%3A")
-
-
-def _option_table(reasoning: ReasoningFields, target: Target[ConverseProfile]) -> OptionTable:
-    """Return the wire's table, with rows over it for what the model refuses."""
-    facts = target.facts
-    table = dict(OPTIONS)
-    if facts.sampling == "never":
-        table |= drop_options(SAMPLING, "the model takes no sampling options; it was left out.")
-    elif facts.sampling == "unless_reasoning" and reasoning.thinks:
-        table |= drop_options(SAMPLING, NO_SAMPLING)
-    if not facts.stop:
-        table |= drop_options(["stop"], "the model takes no stop sequences; they were left out.")
-    return table
 
 
 _STRUCTURED: tuple[StructuredMode, ...] = ("json_schema",)

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.response import LMWarning
 from sigwire.lm.codecs.openai_chat.messages import encode_message
@@ -14,19 +15,22 @@ from sigwire.lm.codecs.openai_chat.tables import OPTIONS, SAMPLING
 from sigwire.lm.codecs.shared.assembly import assemble, prepare, requested_choices
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.options import (
-    OptionTable,
+    Option,
     Place,
     Skip,
-    drop_options,
     merge_objects,
     place_options,
     require_feature,
-    sampling_options_while_reasoning,
     set_path,
 )
 from sigwire.lm.codecs.shared.output import OutputForm, add_instruction, choose_output
 from sigwire.lm.codecs.shared.paths import model_in_path
-from sigwire.lm.codecs.shared.reasoning import ReasoningRequest, fit_effort, requested_reasoning
+from sigwire.lm.codecs.shared.reasoning import (
+    ReasoningRequest,
+    can_start_thinking,
+    fit_effort,
+    requested_reasoning,
+)
 from sigwire.lm.codecs.shared.tools import (
     OfferedTools,
     can_force,
@@ -54,10 +58,13 @@ def encode(request: Request, target: Target[ChatProfile], *, stream: bool = Fals
     has_tools = bool(tools.functions)
     modes = () if has_tools and not profile.structured_with_tools else profile.structured
     form = choose_output(request.response_format, modes, has_tools, target)
-    thinking, is_reasoning, thinking_warnings = _encode_reasoning(request, bool(tools.functions), target)
+    thinking, is_reasoning, thinking_warnings = _encode_reasoning(
+        request, history.messages, bool(tools.functions), target
+    )
     options, option_warnings = _NO_OPTIONS
     if request.options:
-        options, option_warnings = place_options(request.options, _option_table(is_reasoning, request, target), target)
+        table = _option_table(request, target)
+        options, option_warnings = place_options(request.options, table, target, sampling=SAMPLING, thinks=is_reasoning)
     chosen, tool_warnings = _encode_tools(tools, request.parallel_tool_calls, is_reasoning, target)
     messages = [wire for message in history.messages for wire in encode_message(message, names, target)]
     if form.instruction:
@@ -125,31 +132,29 @@ def _with_cache_mark(messages: list[JsonObject], request: Request, target: Targe
 # --- options and reasoning
 
 
-def _option_table(is_reasoning: bool, request: Request, target: Target[ChatProfile]) -> OptionTable:
-    facts, profile = target.facts, target.profile
-    table = {**OPTIONS, **profile.options}
-    if facts.sampling == "never" or (facts.sampling == "unless_reasoning" and is_reasoning):
-        table |= sampling_options_while_reasoning(SAMPLING)
-    if not facts.stop:
-        table |= drop_options(["stop"], "models that reason take no stop sequences; they were left out.")
-    if not profile.many:
+def _option_table(request: Request, target: Target[ChatProfile]) -> Mapping[str, Option | None]:
+    table = {**OPTIONS, **target.profile.options}
+    if not target.profile.many:
         table["n"] = Skip() if requested_choices(request) > 1 else Place("n")
-    return {name: option for name, option in table.items() if option is not None}
+    return table
 
 
 def _encode_reasoning(
-    request: Request, has_tools: bool, target: Target[ChatProfile]
+    request: Request, messages: Sequence[Message], has_tools: bool, target: Target[ChatProfile]
 ) -> tuple[JsonObject, bool, tuple[LMWarning, ...]]:
     """Return the fields of the body, whether the model will reason, and the warnings."""
     names, facts = target.profile.reasoning, target.facts
     asked = requested_reasoning(request) if "reasoning" in request.options else None
-    efforts = facts.known_efforts(names.efforts)
+    efforts = [effort for effort in facts.known_efforts(names.efforts) if effort in names.efforts]
     if has_tools and not facts.tools_with_reasoning:
         return _switch_off_for_tools(asked, efforts, target)
     if asked is None:
         return {}, facts.default_effort not in (None, "off"), ()
     if asked.is_off and not efforts:
         return {}, False, ()  # the model does not reason at all
+    lost: list[LMWarning] = []
+    if not asked.is_off and not can_start_thinking(messages, target, lost):
+        return names.off if facts.default_effort not in (None, "off") else {}, False, tuple(lost)
     if asked.budget is not None and names.budget:
         return _reasoning_fields(names, names.budget, asked.budget), True, ()
     effort, warnings = fit_effort(asked, efforts, target)

@@ -67,6 +67,7 @@ class ChatProfile(WireProfile):
     output_schema: SchemaRules = _OBJECT_ROOT
     tool_fields: frozenset[str] = frozenset({"strict"})
     history_rules: HistoryRules = HistoryRules(result_media="user", ids=OPENAI_IDS)
+    temperature: float | None = 2.0
     options: Mapping[str, Option | None] = field(default_factory=dict[str, "Option | None"])
     required: str = "required"
     none: Literal["word", "drop"] = "word"
@@ -105,6 +106,7 @@ OPENAI = ChatProfile()
 AZURE = replace(OPENAI, family="azure", path="/openai/deployments/{model}/chat/completions")
 COMPATIBLE = ChatProfile(
     family="openai-compatible",
+    temperature=None,
     options=_CAP,
     allowed_tools=False,
     text_lists=False,
@@ -115,16 +117,22 @@ COMPATIBLE = ChatProfile(
     history_rules=_WEAK,
 )
 GROQ = replace(
-    COMPATIBLE, family="groq", options={"logprobs": None, "top_logprobs": None}, many=False, media=frozenset({"image"})
+    COMPATIBLE,
+    family="groq",
+    temperature=2.0,
+    options={"logprobs": None, "top_logprobs": None},
+    many=False,
+    media=frozenset({"image"}),
 )
 MISTRAL = replace(
     COMPATIBLE, family="mistral", options={**_CAP, "seed": Place("random_seed"), "user": None, "service_tier": None},
-    history_rules=replace(_WEAK, ids=MISTRAL_IDS), required="any", none="drop", text_lists=True,
+    temperature=1.5, history_rules=replace(_WEAK, ids=MISTRAL_IDS), required="any", none="drop", text_lists=True,
     reasoning=ReasoningNames(efforts=("off", "high")), replay="chunk", usage_in_streams=False,
 )  # fmt: skip
 DEEPSEEK = replace(
     COMPATIBLE,
     family="deepseek",
+    temperature=2.0,
     options={**_CAP, "seed": Drop("the host has no seed; it was left out.")},
     many=False,
     structured=("json_object",),
@@ -139,6 +147,7 @@ DEEPSEEK = replace(
 OPENROUTER = replace(
     COMPATIBLE,
     family="openrouter",
+    temperature=2.0,
     tool_fields=frozenset({"cache_control", "strict"}),
     options={**_CAP, "top_k": Place("top_k")},
     text_lists=True,
@@ -151,7 +160,7 @@ OPENROUTER = replace(
 )
 TOGETHER = replace(COMPATIBLE, family="together", options=_LOCAL, think_tags=True)
 FIREWORKS = replace(COMPATIBLE, family="fireworks", options=_LOCAL, think_tags=True)
-XAI = replace(COMPATIBLE, family="xai", media=frozenset({"image"}))
+XAI = replace(COMPATIBLE, family="xai", temperature=2.0, media=frozenset({"image"}))
 CEREBRAS = replace(
     COMPATIBLE, family="cerebras", options={"frequency_penalty": None, "presence_penalty": None, "metadata": None},
     media=frozenset[str](),

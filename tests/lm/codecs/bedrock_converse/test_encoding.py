@@ -265,7 +265,10 @@ FIELDS: dict[str, tuple[Target[ConverseProfile], JsonObject, JsonObject, list[st
     "effort": (
         CLAUDE_5,
         {"reasoning": "medium"},
-        {"additionalModelRequestFields": {"thinking": {"type": "adaptive"}}, "outputConfig": {"effort": "medium"}},
+        {
+            "additionalModelRequestFields": {"thinking": {"type": "adaptive", "display": "summarized"}},
+            "outputConfig": {"effort": "medium"},
+        },
         [],
     ),
     "off": (CLAUDE_5, {"reasoning": "off"}, {"additionalModelRequestFields": {"thinking": {"type": "disabled"}}}, []),
