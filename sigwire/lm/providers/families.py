@@ -27,7 +27,7 @@ __all__ = ["CLAUDE_RULES", "FAMILIES", "GEMINI_RULES", "GPT_OSS", "NOVA", "NOVA_
 # --- Claude
 
 _EFFORTS = ("low", "medium", "high", "xhigh", "max")
-_CLAUDE = ModelFacts(temperature=1.0, blank_stops=False, trims_prefill=True)
+_CLAUDE = ModelFacts(family="claude", temperature=1.0, blank_stops=False, trims_prefill=True)
 _CLAUDE_3 = replace(_CLAUDE, thinking="none", max_output=4096)
 _CLAUDE_3_5 = replace(_CLAUDE_3, max_output=8192)
 _CLAUDE_4 = replace(

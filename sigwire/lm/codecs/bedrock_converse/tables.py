@@ -52,6 +52,7 @@ class ConverseProfile(WireProfile):
         blank_text=False,
         detail=False,
         filenames="plain",
+        document_text="See the attached document.",
     )
     tool_schema: SchemaRules = SchemaRules(root="object")
     output_schema: SchemaRules = OUTPUT_SCHEMA

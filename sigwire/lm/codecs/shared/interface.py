@@ -75,6 +75,7 @@ D_contra = TypeVar("D_contra", bound=WireProfile, contravariant=True, default=Wi
 class ModelFacts:
     """The limits of one model, beyond its capabilities. The defaults describe a model that refuses nothing.
 
+    ``family``: whose limits of media the model has on hosts without their own ("claude"; ``lm.media.limits``).
     ``sampling``: whether temperature and similar options are accepted; "unless_reasoning": only with reasoning off.
     ``stop``: whether stop sequences are accepted. ``efforts``: the efforts of the model, weakest first, with "off" if
     reasoning can be switched off; ``None``: those of the profile. ``default_effort``: the effort without a request
@@ -92,6 +93,7 @@ class ModelFacts:
     answer to continue is refused. ``thinks_first``: whether thinking is refused inside a loop of calls that started without.
     """
 
+    family: str = ""
     sampling: Literal["always", "unless_reasoning", "never"] = "always"
     stop: bool = True
     efforts: tuple[str, ...] | None = None
@@ -140,6 +142,7 @@ class Target(Generic[D]):
     def history_rules(self) -> HistoryRules:
         """The profile's rules with the model's ids, its places for system turns and for media of results."""
         rules, facts = self.profile.history_rules, self.facts
+        rules = replace(rules, model_family=facts.family) if facts.family else rules
         rules = replace(rules, system="between") if facts.later_system and self.profile.later_system else rules
         rules = rules if facts.call_ids is None else replace(rules, ids=facts.call_ids)
         return rules if facts.media_in_results else replace(rules, result_media="user")
