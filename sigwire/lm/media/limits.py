@@ -87,7 +87,10 @@ LIMITS: Mapping[str, MediaLimits] = {
     "ollama-chat-completions": _OLLAMA,
     "llamacpp": replace(_OLLAMA, source="https://github.com/ggml-org/llama.cpp/tree/master/tools/mtmd"),
 }
-"""By the family of a wire's profile, with that of the model behind a slash, or by that of the model. GIF is sent to Gemini, Ollama and llama.cpp as its first frame."""
+"""By the family of a wire's profile, with that of the model behind a slash, or by that of the model.
+
+GIF is sent to Gemini, Ollama and llama.cpp as its first frame.
+"""
 
 
 def limits_name(host: str, model_family: str) -> str:

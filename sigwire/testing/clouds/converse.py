@@ -173,7 +173,7 @@ def _block(part: Part, ids: IdSequence) -> JsonValue:
 
 
 def _system(node: RequestNode | None) -> tuple[Message, ...]:
-    texts = [_filled(block["text"]) for block in node.items()] if node else []
+    texts = [_filled(block["text"]) for block in node.items() if not block.has("cachePoint")] if node else []
     return (Message("system", tuple(map(TextPart, texts))),) if texts else ()
 
 
@@ -186,7 +186,7 @@ def _messages(node: RequestNode, has_tools: bool) -> tuple[Message, ...]:
         if turn["role"].text({"user", "assistant"}) != expected:
             start = "A conversation must start with a user message." if not messages else ""
             raise turn.wrong(start or "A conversation must alternate between user and assistant roles.")
-        parts = tuple(_part(block) for block in turn["content"].items(filled=True))
+        parts = tuple(_part(block) for block in turn["content"].items(filled=True) if not block.has("cachePoint"))
         if not has_tools and any(isinstance(part, ToolCall | ToolResult) for part in parts):
             raise turn.wrong("The toolConfig field must be defined when using toolUse and toolResult content blocks.")
         results = _results(turn, parts, calls)

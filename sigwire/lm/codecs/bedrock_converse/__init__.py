@@ -6,7 +6,7 @@ those between models. Signing is no part of the wire (``providers.aws``).
     tables      profiles, options, stop reasons, counts, errors         encoding         encode()
     blocks      parts of a turn as content blocks, and back             reasoning        the requested reasoning
     decoding    decode(), decode_error()                                stream_decoder   decoder()
-    framing     the binary frames of ConverseStream
+    framing     the binary frames of ConverseStream                     cache_points     marks of the prompt cache
 
 Source: the service model of botocore (``bedrock-runtime``, 2023-09-30) and
 https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html.

@@ -11,6 +11,7 @@ from sigwire.core.request import Request
 from sigwire.core.response import LMWarning
 from sigwire.core.tools.names import NameMap
 from sigwire.lm.codecs.bedrock_converse.blocks import encode_blocks
+from sigwire.lm.codecs.bedrock_converse.cache_points import with_cache_points
 from sigwire.lm.codecs.bedrock_converse.reasoning import ReasoningFields, encode_reasoning
 from sigwire.lm.codecs.bedrock_converse.tables import OPTIONS, SAMPLING, ConverseProfile
 from sigwire.lm.codecs.shared.assembly import assemble, prepare
@@ -56,7 +57,7 @@ def encode(request: Request, target: Target[ConverseProfile], *, stream: bool = 
         **merge_objects(merge_objects(options, _encode_output(form)), reasoning.fields),
     }
     path = profile.path.format(model=_in_path(target.model), method="converse-stream" if stream else "converse")
-    return assemble(ready, path, body, warnings)
+    return assemble(ready, path, with_cache_points(body, request, target), warnings)
 
 
 def _in_path(model: str) -> str:

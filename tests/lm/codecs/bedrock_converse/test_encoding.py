@@ -78,6 +78,7 @@ CONVERSATIONS: dict[str, tuple[tuple[Message, ...], JsonObject]] = {
                                 "source": {"s3Location": {"uri": "s3://b/a.csv"}},
                             }
                         },
+                        {"text": "See the attached document."},
                     ],
                 }
             ]
