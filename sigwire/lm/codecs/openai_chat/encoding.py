@@ -22,6 +22,7 @@ from sigwire.lm.codecs.shared.options import (
     place_options,
     require_feature,
     set_path,
+    target_warning,
 )
 from sigwire.lm.codecs.shared.output import OutputForm, add_instruction, choose_output
 from sigwire.lm.codecs.shared.paths import model_in_path
@@ -35,7 +36,9 @@ from sigwire.lm.codecs.shared.tools import (
     OfferedTools,
     can_force,
     encode_functions,
+    in_order,
     refuse_builtin_tools,
+    search_settings,
 )
 from sigwire.lm.codecs.shared.untrusted import objects_of
 
@@ -53,7 +56,7 @@ def encode(request: Request, target: Target[ChatProfile], *, stream: bool = Fals
     profile = target.profile
     ready = prepare(request, target)
     history, names, tools = ready.history, ready.names, ready.tools
-    if tools.builtin:
+    if tools.builtin and not profile.server_tools:
         refuse_builtin_tools(tools, target)
     has_tools = bool(tools.functions)
     modes = () if has_tools and not profile.structured_with_tools else profile.structured
@@ -65,7 +68,7 @@ def encode(request: Request, target: Target[ChatProfile], *, stream: bool = Fals
     if request.options:
         table = _option_table(request, target)
         options, option_warnings = place_options(request.options, table, target, sampling=SAMPLING, thinks=is_reasoning)
-    chosen, tool_warnings = _encode_tools(tools, request.parallel_tool_calls, is_reasoning, target)
+    chosen, tool_warnings = _encode_tools(tools, request, is_reasoning, target)
     messages = [wire for message in history.messages for wire in encode_message(message, names, target)]
     if form.instruction:
         messages = add_instruction(messages, form.instruction)
@@ -196,20 +199,58 @@ def _encode_output(form: OutputForm) -> JsonObject:
 
 
 def _encode_tools(
-    tools: OfferedTools, parallel: bool | None, is_reasoning: bool, target: Target[ChatProfile]
+    tools: OfferedTools, request: Request, is_reasoning: bool, target: Target[ChatProfile]
 ) -> tuple[JsonObject, tuple[LMWarning, ...]]:
     """Return ``tools``, ``tool_choice`` and ``parallel_tool_calls``; none of the three without a tool to call."""
-    profile = target.profile
-    if not tools.functions or (tools.choice == "none" and profile.none == "drop"):
+    profile, parallel = target.profile, request.parallel_tool_calls
+    if not (tools.functions or tools.builtin) or (tools.choice == "none" and profile.none == "drop"):
         return {}, ()
     choice, narrowed, warnings = _encode_choice(tools, is_reasoning, target)
-    sent = tools.allowed_functions() if narrowed else tools.functions
-    body: JsonObject = {"tools": [*encode_functions(sent, _encode_tool)]}
+    sent = encode_functions(tools.allowed_functions() if narrowed else tools.functions, _encode_tool)
+    server: list[JsonObject] = []
+    for kind, settings in tools.builtin:
+        wire, lost = _encode_server_tool(kind, settings, target)
+        server.append(wire)
+        warnings += lost
+    body: JsonObject = {"tools": [*((*sent, *server) if narrowed else in_order(request, sent, server))]}
     if choice is not None:
         body["tool_choice"] = choice
     if parallel is not None:
         body["parallel_tool_calls"] = parallel
     return body, warnings
+
+
+def _encode_server_tool(
+    kind: str, settings: JsonObject, target: Target[ChatProfile]
+) -> tuple[JsonObject, tuple[LMWarning, ...]]:
+    """Return a tool that the host runs: of one of its own types, or the web search of every wire."""
+    start = target.profile.server_tools
+    if kind != "web_search":
+        instead = f"It has tools whose type starts with {start!r}, and web_search."
+        require_feature(kind.startswith(start), f"the built-in tool {kind!r}", target, instead)
+        return {"type": kind, **settings}, ()
+    given = search_settings(settings, _SEARCH, target)
+    lost = (
+        (target_warning("max_uses", target, "cannot limit how often the web is searched."),)
+        if "max_uses" in given
+        else ()
+    )
+    named: JsonObject = {_SEARCH[name]: value for name, value in given.items() if _SEARCH[name]}
+    return {"type": f"{start}web_search", **({"parameters": named} if named else {})}, lost
+
+
+# https://openrouter.ai/docs/guides/features/server-tools/web-search
+_SEARCH: Mapping[str, str] = {
+    "allowed_domains": "allowed_domains",
+    "blocked_domains": "excluded_domains",
+    "engine": "engine",
+    "excluded_domains": "excluded_domains",
+    "max_results": "max_results",
+    "max_total_results": "max_total_results",
+    "max_uses": "",
+    "search_context_size": "search_context_size",
+    "user_location": "user_location",
+}
 
 
 def _encode_tool(name: str, description: str, parameters: JsonObject | None, fields: JsonObject) -> JsonObject:

@@ -59,6 +59,7 @@ class ChatProfile(WireProfile):
     content part). ``broken_arguments``: whether arguments of a call may be invalid JSON. ``think_tags``: whether the text
     may start with reasoning in ``<think>``. ``usage_in_streams``: whether a stream can have usage. ``cache_key``: whether
     the host takes ``prompt_cache_key``. ``cache_mark``: the field that marks the end of a cached prefix.
+    ``server_tools``: the start of the types of tools that the host runs ("openrouter:").
     """
 
     family: str = "openai-chat"
@@ -86,6 +87,7 @@ class ChatProfile(WireProfile):
     usage_in_streams: bool = True
     cache_key: bool = True
     cache_mark: str = "prompt_cache_breakpoint"
+    server_tools: str = ""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -147,6 +149,7 @@ DEEPSEEK = replace(
 OPENROUTER = replace(
     COMPATIBLE,
     family="openrouter",
+    server_tools="openrouter:",
     temperature=2.0,
     tool_fields=frozenset({"cache_control", "strict"}),
     options={**_CAP, "top_k": Place("top_k")},
