@@ -147,6 +147,16 @@ def _heats(parsed: ParsedRequest) -> str | None:
     return f"Unsupported value: 'temperature' does not support {heat} with this model. Only the default (1) value is supported."
 
 
+# --- Nova
+
+
+def _too_hot_for_nova(parsed: ParsedRequest) -> str | None:
+    heat = _option(parsed, "temperature")
+    if heat is None or heat <= 1:
+        return None
+    return f"Malformed input request: #/inferenceConfig/temperature: {heat} is not less or equal to 1, please reformat."
+
+
 # --- limits of the answer
 
 
@@ -213,6 +223,12 @@ RULES: tuple[FamilyRule, ...] = (
         [(r"gpt-4\.1", 32_768), (r"gpt-4o", 16_384), (r"^o3", 100_000), (r"gpt-5(-mini|-nano|\.\d)?$", 128_000)],
         "max_tokens is too large: {limit}. This model supports at most {most} completion tokens, whereas you provided {limit}.",
         f"{_OPENAI_DOCS}models",
+    ),
+    FamilyRule(
+        "temperature",
+        re.compile(r"nova-"),
+        _too_hot_for_nova,
+        "https://docs.aws.amazon.com/nova/latest/userguide/complete-request-schema.html",
     ),
     *_limits(
         [(r"nova-(micro|lite|pro)", 10_000)],
