@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import sigwire
 from sigwire.core.events import collect
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message, Part
@@ -24,7 +25,8 @@ from sigwire.lm.providers.registry import PROVIDERS
 from sigwire.lm.router import Router
 from sigwire.media.errors import UnsupportedMedia
 from sigwire.testing import FakeProvider, Fault
-from tests.lm.calls import HOWS, TOOL, ask, patient, stream
+from tests.grids import grid
+from tests.lm.calls import TOOL, ask, patient, stream
 
 CLAUDE_DOORS = {
     "anthropic": "anthropic/claude-sonnet-4-5",
@@ -46,7 +48,7 @@ RESPONSES = {"openai-responses": "responses", "azure-responses": "responses"}
 VARIABLES: dict[str, Any] = {"bedrock": {"region": "us-east-1"}}
 
 
-def lm_at(provider: FakeProvider, door: str, model: str) -> LM:
+def lm_at(provider: FakeProvider, door: str, model: str, **options: Any) -> LM:
     wire, prefix = RESPONSES.get(door), model.partition("/")[0]
     more: dict[str, Any] = {"wire": wire} if wire else {}
     return LM(
@@ -58,6 +60,7 @@ def lm_at(provider: FakeProvider, door: str, model: str) -> LM:
         retry=patient(retries=0),
         **VARIABLES.get(prefix, {}),
         **more,
+        **options,
     )
 
 
@@ -95,35 +98,45 @@ RULES: dict[tuple[str, str], tuple[Request, set[str]]] = {
     ("nova", "longest answer"): (asked(max_tokens=64_000), {"max_tokens"}),
     ("nova", "temperature above 1"): (asked(temperature=1.7), {"temperature"}),
 }
-CASES = [
-    pytest.param(door, model, request, warned, id=f"{door}-{family}-{rule}")
+CASES = {
+    f"{door}-{family}-{rule}": (door, model, request, warned)
     for (family, rule), (request, warned) in RULES.items()
     for door, model in DOORS[family].items()
-]
+}
 
 
-@HOWS
-@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
-@pytest.mark.parametrize(("door", "model", "request_", "warned"), CASES)
-async def test_rule_of_a_family_holds_on_the_door(
-    door: str, model: str, request_: Request, warned: set[str], streamed: bool, how: str
-) -> None:
+@grid("case, streamed, how", CASES, [False, True], ["blocking", "awaited"])
+async def test_rule_of_a_family_holds_on_the_door(case: str, streamed: bool, how: str) -> None:
+    door, model, request, warned = CASES[case]
     async with FakeProvider(["ok"]) as provider:
         lm = lm_at(provider, door, model)
-        response = collect(await stream(how, lm, request_)) if streamed else await ask(how, lm, request_)
+        response = collect(await stream(how, lm, request)) if streamed else await ask(how, lm, request)
     assert response.choices[0].text == "ok"
     assert {warning.feature for warning in response.warnings} == warned
 
 
-@pytest.mark.parametrize(("door", "model", "request_", "warned"), CASES)
-def test_rule_of_a_family_holds_when_a_failover_moves_the_conversation(
-    door: str, model: str, request_: Request, warned: set[str]
-) -> None:
+@pytest.mark.parametrize("case", CASES)
+def test_rule_of_a_family_holds_when_a_failover_moves_the_conversation(case: str) -> None:
+    door, model, request, warned = CASES[case]
     with FakeProvider([Fault("server")]) as first, FakeProvider(["ok"]) as second:
         router = Router([lm_at(first, "ollama", "ollama/qwen3"), lm_at(second, door, model)])
-        response = router.respond(replace(request_, tool_choice=None) if not request_.tools else request_)
+        response = router.respond(request)
+        assert len(first.requests) == 1
     assert response.choices[0].text == "ok"
     assert warned <= {warning.feature for warning in response.warnings}
+
+
+def test_rules_of_a_family_hold_for_the_calls_of_an_agent_inside_an_agent() -> None:
+    script = [
+        ToolCall("", "answer", {"question": "r"}),
+        ToolCall("", "submit", {"answer": "2"}),
+        ToolCall("", "submit", {"a": "4"}),
+    ]
+    with FakeProvider(script) as provider:
+        agent = sigwire.ReAct("q -> a", tools=[sigwire.ReAct("question -> answer", tools=[])])
+        agent.set_lm(lm_at(provider, "bedrock", CLAUDE_DOORS["bedrock"], temperature=1.7))
+        assert agent(q="q").a == "4"
+        assert [request.status for request in provider.requests] == [200, 200, 200]
 
 
 LITELLM = [
@@ -243,7 +256,16 @@ def test_repeated_prompt_is_marked_for_the_cache_on_the_cloud(door: str, model: 
     assert [end[name] for end in ends] == [settings, settings]
     assert name not in str(bodies[1])
     assert str(bodies[2]).count(name) == 1
-    assert bodies[2]["messages"][-1]["content"][-1][name]["ttl"] == "1h"
+    assert bodies[2]["messages"][-1]["content"][-1][name].get("ttl") == (None if "nova" in model else "1h")
+
+
+def test_nova_keeps_its_cache_for_its_own_time_with_a_warning() -> None:
+    with FakeProvider(["ok"]) as provider:
+        lm = lm_at(provider, "bedrock", NOVA_DOORS["bedrock"])
+        response = lm.respond(asked(LONG, ASKED, prompt_cache={"ttl": "1h"}))
+        body: Any = provider.requests[0].body
+    assert body["messages"][-1]["content"][-1] == {"cachePoint": {"type": "default"}}
+    assert [warning.feature for warning in response.warnings] == ["prompt_cache"]
 
 
 def test_models_without_a_prompt_cache_get_no_mark() -> None:

@@ -57,7 +57,7 @@ def encode(request: Request, target: Target[ConverseProfile], *, stream: bool = 
         **merge_objects(merge_objects(options, _encode_output(form)), reasoning.fields),
     }
     path = profile.path.format(model=_in_path(target.model), method="converse-stream" if stream else "converse")
-    return assemble(ready, path, with_cache_points(body, request, target), warnings)
+    return assemble(ready, path, with_cache_points(body, request, target, warnings), warnings)
 
 
 def _in_path(model: str) -> str:

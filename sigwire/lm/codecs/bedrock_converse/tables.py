@@ -37,7 +37,8 @@ class ConverseProfile(WireProfile):
     """The models of one vendor on the Converse wire. The defaults are what every model accepts.
 
     ``options``: rows over the wire's table. ``thinking``: whether reasoning is requested as Claude's ``thinking``, else as
-    ``reasoning_effort``. ``result_status``: whether a result may have a status.
+    ``reasoning_effort``. ``cache_ttl``: whether a point of the prompt cache may have a time. ``result_status``: whether a
+    result may have a status.
     """
 
     family: str = "bedrock"
@@ -61,12 +62,17 @@ class ConverseProfile(WireProfile):
     temperature: float | None = 1.0  # of the service model
     options: Mapping[str, Option] = field(default_factory=dict[str, Option])
     thinking: bool = False
+    cache_ttl: bool = False
     result_status: bool = False
 
 
 CONVERSE = ConverseProfile()
 CLAUDE = replace(
-    CONVERSE, thinking=True, result_status=True, history_rules=replace(CONVERSE.history_rules, thinking="signed")
+    CONVERSE,
+    thinking=True,
+    cache_ttl=True,
+    result_status=True,
+    history_rules=replace(CONVERSE.history_rules, thinking="signed"),
 )
 # https://docs.aws.amazon.com/nova/latest/userguide/using-converse-api.html
 NOVA = replace(CONVERSE, result_status=True, options={"top_k": Place(f"{EXTRA}.inferenceConfig.topK")})

@@ -37,6 +37,6 @@ __all__ = [
     "encode", "recover",
 ]  # fmt: skip
 
-ENCODING_VERSION = 2  # of the bodies; in the keys of stored answers
+ENCODING_VERSION = 3  # of the bodies; in the keys of stored answers
 
 __getattr__ = lazy_names(__name__, rejected_call="recover", stream_decoder="FRAMING decoder")
