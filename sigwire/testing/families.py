@@ -1,6 +1,6 @@
 """The requests that vendors refuse for a family of models, whichever host serves it: rules over the parsed request.
 
-The names, the limits and the texts are stated here anew, from the vendors' pages and answers, and not read from
+The names, the limits and the texts are stated here a second time, from the vendors' pages and answers, and not read from
 ``lm.providers.families``: with one table for both sides no test would find a mistake in it. ``RULES`` has a row for each rule,
 with its source.
 """
@@ -77,7 +77,7 @@ def _blank_stop(parsed: ParsedRequest) -> str | None:
     )
 
 
-def _thinks_late(parsed: ParsedRequest) -> str | None:
+def _starts_thinking_inside(parsed: ParsedRequest) -> str | None:
     messages = parsed.request.messages
     if not _thinks_by_budget(parsed) or messages[-1].role != "tool":
         return None
@@ -189,7 +189,7 @@ RULES: tuple[FamilyRule, ...] = (
     ),
     FamilyRule("temperature", re.compile(r"claude-\w+-4(-|\.)[78]"), _samples, _MIGRATION),
     FamilyRule("stop_sequences", _CLAUDE, _blank_stop, f"{_CLAUDE_DOCS}api/messages"),
-    FamilyRule("messages", _CLAUDE, _thinks_late, "https://github.com/anomalyco/opencode/issues/3077"),
+    FamilyRule("messages", _CLAUDE, _starts_thinking_inside, "https://github.com/anomalyco/opencode/issues/3077"),
     FamilyRule("max_tokens", _CLAUDE, _no_room, _THINKING),
     FamilyRule("thinking", _CLAUDE, _forces, _THINKING),
     FamilyRule("temperature", _CLAUDE, _samples_while_thinking, _THINKING),

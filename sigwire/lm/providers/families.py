@@ -31,16 +31,26 @@ _CLAUDE = ModelFacts(family="claude", temperature=1.0, blank_stops=False, trims_
 _CLAUDE_3 = replace(_CLAUDE, thinking="none", max_output=4096)
 _CLAUDE_3_5 = replace(_CLAUDE_3, max_output=8192)
 _CLAUDE_4 = replace(
-    _CLAUDE, sampling="unless_reasoning", thinking="budget", forced_choice_with_reasoning=False, thinks_first=True,
-    cache_breakpoints=True, max_output=64_000,
-)  # fmt: skip
+    _CLAUDE,
+    sampling="unless_reasoning",
+    thinking="budget",
+    forced_choice_with_reasoning=False,
+    thinks_first=True,
+    cache_breakpoints=True,
+    max_output=64_000,
+)
 _CLAUDE_OPUS_4 = replace(_CLAUDE_4, max_output=32_000)
 # Opus 4.1 is the first model that refuses both.
 _CLAUDE_4_5 = replace(_CLAUDE_4, temperature_or_top_p=True)
 _CLAUDE_4_6 = replace(
-    _CLAUDE, sampling="unless_reasoning", efforts=("off", "low", "medium", "high", "max"), prefill=False,
-    temperature_or_top_p=True, cache_breakpoints=True, max_output=128_000,
-)  # fmt: skip
+    _CLAUDE,
+    sampling="unless_reasoning",
+    efforts=("off", "low", "medium", "high", "max"),
+    prefill=False,
+    temperature_or_top_p=True,
+    cache_breakpoints=True,
+    max_output=128_000,
+)
 _CLAUDE_4_7 = replace(
     _CLAUDE, sampling="never", efforts=("off", *_EFFORTS), prefill=False, cache_breakpoints=True, max_output=128_000
 )
@@ -231,7 +241,7 @@ FAMILIES: tuple[ModelRule, ...] = (
 
 
 def family_facts(model: str) -> ModelFacts:
-    """Return what is known of a model by its family, whoever serves it; the defaults if its family is unknown.
+    """Return what is known of a model by its family, on any host; the defaults if its family is unknown.
 
     >>> family_facts("openrouter/anthropic/claude-sonnet-4.5:beta").thinks_first, family_facts("acme/large").max_output
     (True, None)

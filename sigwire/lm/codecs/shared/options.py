@@ -66,7 +66,7 @@ def place_options(
 ) -> tuple[JsonObject, tuple[LMWarning, ...]]:
     """Return the options as members of the body, by the wire's table, and the warnings. ``None`` means not given.
 
-    The rules of the model and its host hold on every wire: ``sampling`` names the wire's options of sampling, ``thinks`` says
+    The rules of the model and its host hold on every wire: ``sampling``: the wire's options of sampling; ``thinks``:
     whether the model will reason. What the model does not take is dropped or refused, a value above its limit is lowered.
 
     Raises ``UnsupportedOption`` for an option without a row (or with ``None``), ``UnsupportedFeature`` for one that its row
