@@ -1,7 +1,7 @@
 """The ends of a prompt that are worth a mark of the provider's cache; each wire writes its marks itself.
 
-``Request.repeated`` is the part of the prompt that other requests repeat. The mark of instructions and demos is behind their last block and never
-moves; the mark of the whole request moves along a conversation.
+``Request.repeated`` is the part of the prompt that other requests repeat. The mark of instructions and demos is behind their
+last block and never moves; the mark of the whole request moves along a conversation.
 """
 
 from __future__ import annotations
