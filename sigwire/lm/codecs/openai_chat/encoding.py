@@ -22,7 +22,6 @@ from sigwire.lm.codecs.shared.options import (
     place_options,
     require_feature,
     set_path,
-    target_warning,
 )
 from sigwire.lm.codecs.shared.output import OutputForm, add_instruction, choose_output
 from sigwire.lm.codecs.shared.paths import model_in_path
@@ -207,11 +206,7 @@ def _encode_tools(
         return {}, ()
     choice, narrowed, warnings = _encode_choice(tools, is_reasoning, target)
     sent = encode_functions(tools.allowed_functions() if narrowed else tools.functions, _encode_tool)
-    server: list[JsonObject] = []
-    for kind, settings in tools.builtin:
-        wire, lost = _encode_server_tool(kind, settings, target)
-        server.append(wire)
-        warnings += lost
+    server = [_encode_server_tool(*tool, target) for tool in tools.builtin]
     body: JsonObject = {"tools": [*((*sent, *server) if narrowed else in_order(request, sent, server))]}
     if choice is not None:
         body["tool_choice"] = choice
@@ -220,23 +215,16 @@ def _encode_tools(
     return body, warnings
 
 
-def _encode_server_tool(
-    kind: str, settings: JsonObject, target: Target[ChatProfile]
-) -> tuple[JsonObject, tuple[LMWarning, ...]]:
+def _encode_server_tool(kind: str, settings: JsonObject, target: Target[ChatProfile]) -> JsonObject:
     """Return a tool that the host runs: of one of its own types, or the web search of every wire."""
     start = target.profile.server_tools
     if kind != "web_search":
         instead = f"It has tools whose type starts with {start!r}, and web_search."
         require_feature(kind.startswith(start), f"the built-in tool {kind!r}", target, instead)
-        return {"type": kind, **settings}, ()
+        return {"type": kind, **settings}
     given = search_settings(settings, _SEARCH, target)
-    lost = (
-        (target_warning("max_uses", target, "cannot limit how often the web is searched."),)
-        if "max_uses" in given
-        else ()
-    )
-    named: JsonObject = {_SEARCH[name]: value for name, value in given.items() if _SEARCH[name]}
-    return {"type": f"{start}web_search", **({"parameters": named} if named else {})}, lost
+    named: JsonObject = {_SEARCH[name]: value for name, value in given.items()}
+    return {"type": f"{start}web_search", **({"parameters": named} if named else {})}
 
 
 # https://openrouter.ai/docs/guides/features/server-tools/web-search
@@ -247,7 +235,7 @@ _SEARCH: Mapping[str, str] = {
     "excluded_domains": "excluded_domains",
     "max_results": "max_results",
     "max_total_results": "max_total_results",
-    "max_uses": "",
+    "max_uses": "max_uses",
     "search_context_size": "search_context_size",
     "user_location": "user_location",
 }
