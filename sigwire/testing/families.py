@@ -46,8 +46,9 @@ def _option(parsed: ParsedRequest, name: str) -> Any:
 
 
 def _budget(parsed: ParsedRequest) -> int | None:
-    asked = _option(parsed, "reasoning")
-    return asked.get("budget") if isinstance(asked, dict) else None
+    asked = parsed.request.options.get("reasoning")
+    budget = asked.get("budget") if isinstance(asked, dict) else None
+    return budget if isinstance(budget, int) else None
 
 
 # --- Claude
