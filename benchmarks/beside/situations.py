@@ -174,7 +174,9 @@ def call_or_section(request: Request) -> Answer:
 
 
 def takes_submit(request: Request) -> bool:
-    return "submit" in names_of(request) or any(mark in str(request.to_json()) for mark in ("[[ ## ", "<output_fields>"))
+    return "submit" in names_of(request) or any(
+        mark in str(request.to_json()) for mark in ("[[ ## ", "<output_fields>")
+    )
 
 
 def submitted(request: Request) -> Answer:

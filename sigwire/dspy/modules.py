@@ -144,7 +144,7 @@ _NO_EFFECT: Mapping[str, str] = {
     "disable_progress_bar": "",
     "provide_traceback": "",
     "max_errors": "the first error is raised, or errors are collected with return_failed_examples=True",
-    "timeout": "a slow call is not run a second time; sigwire.Module.batch(timeout=) ends it, and tools take Tool(..., timeout=seconds)",
+    "timeout": "a slow call is not run a second time; sigwire.Module.batch(timeout=) ends it, Tool(timeout=) a tool",
     "straggler_limit": "nothing is run twice",
 }
 

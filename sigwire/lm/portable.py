@@ -17,6 +17,7 @@ from sigwire.lm.codecs.shared.interface import Target, WireProfile
 from sigwire.lm.histories.conversion import ConvertedHistory, convert_history
 from sigwire.lm.histories.losses import Loss, Losses, refuse_losses
 from sigwire.lm.histories.rules import HistoryRules
+from sigwire.lm.media.limits import limits_name
 
 __all__ = ["PortableHistory", "to_provider"]
 
@@ -63,7 +64,7 @@ def to_provider(
     if strict:
         refuse_losses(converted.losses)
     if has_media(converted.messages):
-        return _with_fitted_media(converted, rules.family)
+        return _with_fitted_media(converted, limits_name(rules.family, rules.model_family))
     return PortableHistory(converted.messages, converted.losses)
 
 

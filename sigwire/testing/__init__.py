@@ -8,6 +8,7 @@ server         HTTP/1.1 on the loopback interface       request_node  a value of
 wire           the base of a wire                       wires         a file for each wire, and for its stream
 clouds         Bedrock's Converse, Claude on Vertex AI  embeddings    the endpoints of embeddings
 batches        batch APIs                               rate_limit    limits that the provider announces and keeps
+families       requests that vendors refuse for a family of models, on every host
 refusals       histories that real providers refuse     media         media that real providers refuse
 chunking       answers cut into deltas                  framing       events as bytes
 playback       a stream sent, and its four ends         places        the tables of wires, clouds and batch APIs

@@ -27,6 +27,7 @@ from sigwire.lm.base import LanguageModel
 from sigwire.testing.answers import Answer, Delivered, Events, Fault, Raw, Script, ScriptedAnswer, Streamed
 from sigwire.testing.batches.desk import BatchDesk, BatchPlan
 from sigwire.testing.chunking import cutter
+from sigwire.testing.families import check_family
 from sigwire.testing.media import check_media
 from sigwire.testing.places import BATCH_APIS, PLACES, ROUTED
 from sigwire.testing.playback import Progress, StreamPlayback
@@ -281,6 +282,7 @@ class FakeProvider:
             raise Rejected(Fault("bad_request", f"We could not parse the JSON body of your request: {error}")) from None
         parsed = wire.read(body, replace(exchange, stored=self._stored))
         check_media(wire.name, parsed.request)
+        check_family(parsed, wire.name)
         if self._models is not None and parsed.model not in self._models:
             raise Rejected(Fault("not_found", wire.no_such_model.format(model=parsed.model)))
         return parsed

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sigwire.errors import LMError, UnsupportedFeature
+from sigwire.errors import LMError
 from sigwire.lm.codecs import openai_chat
 from tests.conformance.readings import USED, expected_call, read_call, sent_of, used, without_space
 from tests.conformance.recordings import Exchange, ids, recorded
@@ -64,10 +64,6 @@ def test_recorded_error_in_a_stream_has_its_class_and_the_partial_response(excha
     assert response.id == expected["response_id"]
 
 
-EXCEPTIONS = {"oc-aad822b3f8": "the host's own advisor is refused on this wire; extra_body has to carry it"}
-"""Recorded requests that are encoded differently, each with the reason."""
-
-
 def without_empty_turns(body: Exchange) -> Exchange:
     """Remove empty turns, which some hosts reject."""
     empty = {"role": "assistant", "content": ""}
@@ -76,8 +72,6 @@ def without_empty_turns(body: Exchange) -> Exchange:
 
 @pytest.mark.parametrize("exchange", REQUESTS, ids=ids(REQUESTS))
 def test_recorded_stream_request_is_read_and_encoded_equally(exchange: Exchange) -> None:
-    if exchange["id"] in EXCEPTIONS:
-        pytest.skip(EXCEPTIONS[exchange["id"]])
     target, body = target_of(exchange), exchange["request"]
     if "max_completion_tokens" in body and target.profile.options.get("max_tokens"):
         target = replace(target, profile=replace(target.profile, options={}))
@@ -87,20 +81,9 @@ def test_recorded_stream_request_is_read_and_encoded_equally(exchange: Exchange)
     assert normal_body(sent.body) == normal_body(without_empty_turns(body))
 
 
-def test_every_exception_still_differs() -> None:
-    for exchange in (exchange for exchange in REQUESTS if exchange["id"] in EXCEPTIONS):
-        target = target_of(exchange)
-        with pytest.raises(UnsupportedFeature, match="built-in"):
-            openai_chat.encode(read_request(exchange["request"], target.profile), target, stream=True)
-
-
 def test_counts_per_provider_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
     hosts = Counter(exchange["provider"] for exchange in EXCHANGES)
     with capsys.disabled():
-        print(
-            f"\nopenai-chat streams: {len(ANSWERS)} answers, {len(FAILURES)} errors, "
-            f"{len(REQUESTS) - len(EXCEPTIONS)} requests"
-        )
+        print(f"\nopenai-chat streams: {len(ANSWERS)} answers, {len(FAILURES)} errors, {len(REQUESTS)} requests")
         print("  " + json.dumps(hosts, sort_keys=True).strip("{}").replace('"', ""))
-    assert EXCEPTIONS.keys() <= {exchange["id"] for exchange in REQUESTS}
     assert len(EXCHANGES) == len(ANSWERS) + len(FAILURES)

@@ -4,6 +4,7 @@
     parts         the parts that a provider understands
     thinking      thinking and opaque items
     media         kinds of media, details and names
+    documents     a name for each document of a request, a text beside documents
     calls         one result for each call, directly behind its turn
     turns         system turns, neighbours of one role, the first user turn, media of results
     fields        fields that opaque parts add to a turn or to a block

@@ -12,6 +12,7 @@
                  directly follow a turn with calls become one turn with it
     ids          call ids that the wire refuses, or that repeat, are rewritten, for the call and its result
     results      if results of the wire are text only, their images move to a user turn behind them
+    documents    by the rules: a name for each document of the request, a text beside them
     turns        by the rules: system turns gathered or placed, neighbours of one role merged, a user turn put first
 
 Every change is a ``Loss``. Rewritten ids are not mapped back: a provider answers with new ids, and the caller's messages are
@@ -26,6 +27,7 @@ from typing import NamedTuple
 from sigwire.core.messages import Message
 from sigwire.lm.histories.call_ids import are_valid_ids, rewrite_call_ids
 from sigwire.lm.histories.calls import answer_calls, merge_call_turns
+from sigwire.lm.histories.documents import add_texts, name_documents
 from sigwire.lm.histories.losses import Loss, Losses, Turn
 from sigwire.lm.histories.parts import CallKey, is_plain, view_of
 from sigwire.lm.histories.rules import HistoryRules
@@ -69,6 +71,10 @@ def convert_history(messages: Sequence[Message], rules: HistoryRules) -> Convert
         turns = _SYSTEM[rules.system](turns, losses)
     if rules.merge:
         turns = merge_roles(turns, rules.merge, losses)
+    if rules.filenames == "plain":
+        turns = name_documents(turns, losses)
+    if rules.document_text is not None:
+        turns = add_texts(turns, rules.document_text, losses)
     if rules.first_user is not None:
         turns = start_with_user(turns, rules.first_user, losses)
     numbers, kept = tuple([number for number, _ in turns]), tuple([turn for _, turn in turns])

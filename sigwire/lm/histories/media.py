@@ -44,9 +44,16 @@ def _without_labels(
 def _name_of(part: FilePart, rules: HistoryRules) -> str | None:
     if rules.filenames == "plain":
         # A name may have letters, digits, single blanks, hyphens, parentheses and brackets (Bedrock's service model).
-        return " ".join(re.sub(r"[^A-Za-z0-9\-()\[\]]", " ", part.filename or "").split())[:200].rstrip() or None
+        stem = (part.filename or "").rpartition(".")[0]
+        return (
+            _plain(part.filename or "") if _plain(stem) or not stem else None
+        )  # no letter is left but those of ".pdf"
     is_kept = rules.filenames == "all" or (rules.filenames == "data" and part.data is not None)
     return part.filename if is_kept else None
+
+
+def _plain(name: str) -> str | None:
+    return " ".join(re.sub(r"[^A-Za-z0-9\-()\[\]]", " ", name).split())[:200].rstrip() or None
 
 
 def media_kind(part: MediaPart) -> str:

@@ -26,7 +26,9 @@ class HistoryRules:
     "user": in a user turn behind it. ``media``: the kinds of input that are kept ("image", "audio", "file"), others become
     a note; ``None`` keeps all, for the encoder to refuse. ``media_roles``: the roles of turns that may hold media.
     ``detail``: whether an image may have one. ``filenames``: the names of files that are kept: "all", "data": of files with
-    data, "plain": of letters and digits (Bedrock), or "none".
+    data, "plain": of letters and digits, one for each document of the request (Bedrock), or "none". ``document_text``: the
+    text of turns that hold documents only, if the provider requires one. ``model_family``: whose limits of media hold beside
+    those of the provider ("claude").
     """
 
     family: str = ""
@@ -45,3 +47,5 @@ class HistoryRules:
     media_roles: frozenset[Role] = frozenset({"user"})
     detail: bool = True
     filenames: Literal["all", "data", "plain", "none"] = "all"
+    document_text: str | None = None
+    model_family: str = ""

@@ -39,6 +39,7 @@ from sigwire.lm.codecs.shared.untrusted import object_of, objects_of
 from sigwire.lm.http.reply_mask import ReplyMask, mask_of
 from sigwire.lm.litellm import tables
 from sigwire.lm.litellm.tables import LiteLLMProfile
+from sigwire.lm.providers.families import family_facts
 from sigwire.lm.secrets import redact
 
 __all__ = [
@@ -66,7 +67,9 @@ _CAPABILITIES = Capabilities(
 def target_for(model: str, parameters: Collection[str] | None) -> Target[LiteLLMProfile]:
     """Return the target for LiteLLM's name of a model. ``parameters``: the options it takes, ``None`` if unknown."""
     upstream = model.partition("/")[0]
-    facts = ModelFacts(cache_breakpoints=upstream in tables.MARKS_CACHE)
+    facts = family_facts(model)
+    if upstream in tables.MARKS_CACHE and facts == ModelFacts():
+        facts = replace(facts, cache_breakpoints=True)
     return Target("litellm", model, profile_for(model, parameters), _CAPABILITIES, facts)
 
 

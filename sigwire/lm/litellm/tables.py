@@ -77,7 +77,7 @@ SEARCH = frozenset({"allowed_domains", "blocked_domains", "max_uses", "search_co
 """The settings of a web search that are passed on, refused, or dropped with a warning."""
 
 MARKS_CACHE = frozenset({"anthropic", "bedrock"})
-"""Upstreams that cache the prompt up to a mark."""
+"""Upstreams that cache the prompt up to a mark, for models of an unknown family."""
 
 SIGNS_TEXT = frozenset({"gemini", "vertex_ai"})
 """Upstreams that sign texts as well as calls, and need the signatures again."""

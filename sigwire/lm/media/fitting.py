@@ -67,8 +67,11 @@ def fit_media(messages: Sequence[Message], family: str, warnings: list[LMWarning
 
 def fit_turns(messages: Sequence[Message], family: str) -> list[tuple[Message, list[LMWarning]]]:
     """Return each message with media that the family of hosts takes, and its changes. Raises as ``fit_media`` does."""
-    limits = LIMITS.get(family, UNKNOWN)
-    edge = limits.edge_for(sum(isinstance(part, ImagePart) for part in _media_of(messages)))
+    limits, media = LIMITS.get(family, UNKNOWN), _media_of(messages)
+    images = sum(isinstance(part, ImagePart) for part in media)
+    _refuse_more(images, limits.images, "images", family)
+    _refuse_more(sum(isinstance(part, FilePart) for part in media), limits.documents, "documents", family)
+    edge = limits.edge_for(images)
     fitted: list[tuple[Message, list[LMWarning]]] = []
     for message in messages:
         changes: list[LMWarning] = []
@@ -80,6 +83,14 @@ def fit_turns(messages: Sequence[Message], family: str) -> list[tuple[Message, l
             "(encoding the request). Send fewer or smaller ones, or upload them to the provider and send their ids."
         )
     return fitted
+
+
+def _refuse_more(count: int, most: int | None, what: str, family: str) -> None:
+    if most is not None and count > most:
+        raise UnsupportedMedia(
+            f"The request has {count} {what}; {family} takes {most} in one request (encoding the request). Send fewer, for "
+            "example in several requests, or leave those of earlier turns out."
+        )
 
 
 # --- where media stand: in turns, and in results of tools

@@ -5,5 +5,6 @@ rows         ROWS: the table                                            address 
 openai_rows  OpenAI and Azure OpenAI                                    compatible_rows  hosts of chat completions
 cloud_rows   Vertex AI and Amazon Bedrock                               authorized  a transport with a cloud's credentials
 google       access tokens of Google Cloud                              aws       signatures of AWS
+families     the rules of model families, for every host that serves them
 connection   ConnectionOptions: the user's settings for reaching a provider
 """

@@ -12,9 +12,9 @@ from dataclasses import replace
 from sigwire.core.capabilities import Capabilities
 from sigwire.errors import LMAuthenticationError
 from sigwire.lm.codecs.shared.interface import ModelFacts
-from sigwire.lm.providers.compatible_rows import GPT_OSS
-from sigwire.lm.providers.row import NO_THINKING, AddressForm, ApiKey, ModelRule, Provider, UrlVariable, Wire
-from sigwire.lm.providers.rows import CLAUDE_RULES, GEMINI_CAPABILITIES, GEMINI_RULES
+from sigwire.lm.providers.families import CLAUDE_RULES, GEMINI_RULES, GPT_OSS, NOVA, NOVA_2
+from sigwire.lm.providers.row import AddressForm, ApiKey, ModelRule, Provider, UrlVariable, Wire
+from sigwire.lm.providers.rows import GEMINI_CAPABILITIES
 
 __all__ = ["CLOUD_ROWS"]
 
@@ -112,6 +112,8 @@ _BEDROCK = Provider(
     wires={
         "converse": Wire("bedrock_converse", "bedrock_converse:CONVERSE"),
         "claude": Wire("bedrock_converse", "bedrock_converse:CLAUDE"),
+        "nova": Wire("bedrock_converse", "bedrock_converse:NOVA"),
+        "without-top-k": Wire("bedrock_converse", "bedrock_converse:WITHOUT_TOP_K"),
     },
     capabilities=Capabilities(
         native_tools=True,
@@ -123,13 +125,34 @@ _BEDROCK = Provider(
     rules=(
         replace(_OPUS_4_1, names=("*claude-opus-4-1*",), wire="claude"),
         *(replace(rule, wire="claude", capabilities={**_SCHEMAS, **rule.capabilities}) for rule in CLAUDE_RULES),
-        ModelRule.of("*gpt-oss*", replace(GPT_OSS, forced_choice=False), reasoning=True, images=False, files=False),
-        ModelRule.of("*deepseek.r1*", _NO_FORCED_CHOICE, reasoning=True, native_tools=False, images=False),
-        ModelRule.of("*nova-micro*", NO_THINKING, images=False, files=False),
-        ModelRule.of("*nova-*", NO_THINKING),
         ModelRule.of(
-            "*amazon.titan* *llama2* *llama3-8b* *llama3-70b*", _NO_FORCED_CHOICE, native_tools=False, images=False
+            "*gpt-oss*",
+            replace(GPT_OSS, forced_choice=False),
+            wire="without-top-k",
+            reasoning=True,
+            images=False,
+            files=False,
         ),
+        ModelRule.of(
+            "*deepseek.r1*",
+            _NO_FORCED_CHOICE,
+            wire="without-top-k",
+            reasoning=True,
+            native_tools=False,
+            images=False,
+        ),
+        ModelRule.of("*nova-micro*", NOVA, wire="nova", images=False, files=False),
+        ModelRule.of("*nova-2*", NOVA_2, wire="nova"),
+        ModelRule.of("*nova-lite* *nova-pro*", NOVA, wire="nova"),
+        ModelRule.of("*nova-*", replace(NOVA, max_output=None), wire="nova"),
+        ModelRule.of(
+            "*amazon.titan* *llama2* *llama3-8b* *llama3-70b*",
+            _NO_FORCED_CHOICE,
+            wire="without-top-k",
+            native_tools=False,
+            images=False,
+        ),
+        ModelRule.of("*meta.llama*", _NO_FORCED_CHOICE, wire="without-top-k"),
         ModelRule.of("*", _NO_FORCED_CHOICE),
     ),
     hints={

@@ -10,16 +10,16 @@ from dataclasses import replace
 
 from sigwire.errors import LMTransportError
 from sigwire.lm.codecs.shared.interface import ModelFacts
+from sigwire.lm.providers.families import FAMILIES, GPT_OSS
 from sigwire.lm.providers.row import NO_THINKING, ApiKey, ModelRule, Provider, Wire
 
-__all__ = ["COMPATIBLE", "GPT_OSS"]
+__all__ = ["COMPATIBLE"]
 
 
 def _chat(profile: str) -> Mapping[str, Wire]:
     return {"chat": Wire("openai_chat", f"openai_chat.profiles:{profile}")}
 
 
-GPT_OSS = ModelFacts(efforts=("low", "medium", "high"), default_effort="medium")
 _GPT_OSS_RULE = ModelRule.of("*gpt-oss*", GPT_OSS, reasoning=True, images=False)
 _OPEN_MODELS = (
     _GPT_OSS_RULE,
@@ -79,7 +79,7 @@ _DEEPSEEK = replace(
 _OPENROUTER = replace(
     _service("openrouter", "https://openrouter.ai/api/v1"),
     capabilities=replace(_DEFAULTS, files=True, reasoning=True),
-    rules=(ModelRule.of("anthropic/*", ModelFacts(cache_breakpoints=True)),),
+    families=FAMILIES,
 )
 _TOGETHER = replace(
     _service("together", "https://api.together.xyz/v1"),

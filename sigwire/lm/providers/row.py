@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any, Literal, cast
@@ -19,7 +19,9 @@ from sigwire.lm.codecs.shared.interface import Codec, ModelFacts, WireProfile
 from sigwire.lm.histories.call_ids import MISTRAL_IDS
 from sigwire.lm.secrets import Secret
 
-__all__ = ["NO_THINKING", "AddressForm", "ApiKey", "ModelRule", "Provider", "UrlVariable", "Wire", "without_slash"]
+__all__ = [
+    "NO_THINKING", "AddressForm", "ApiKey", "ModelRule", "Provider", "UrlVariable", "Wire", "facts_among", "without_slash",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +126,8 @@ class AddressForm:
 class ModelRule:
     """The differences of some models of a row. The first rule of the row with a fitting name counts.
 
-    ``names`` are patterns (``*``, ``?``, ``[...]``) for the whole name in lower case. ``capabilities`` are changes to the
+    ``names`` are patterns (``*``, ``?``, ``[...]``) for the whole name in lower case, with ``-`` for ``@`` (Vertex AI puts it
+    before a date). ``capabilities`` are changes to the
     row's. ``wire`` names the row's wire for these models; ``tools_wire`` the one for requests with tools.
     """
 
@@ -153,7 +156,8 @@ class ModelRule:
         >>> ModelRule.of("gpt-4 gpt-5*", images=False).fits("gpt-5-mini")
         True
         """
-        return any(fnmatchcase(model.lower(), name) for name in self.names)
+        own = model.lower().replace("@", "-")
+        return any(fnmatchcase(own, name) for name in self.names)
 
 
 _DEFAULT_RULE = ModelRule(names=("*",))
@@ -161,6 +165,12 @@ _MISTRAL = ModelRule.of(
     "*mistral* *mixtral* *ministral* *magistral* *codestral* *devstral* *mathstral* *pixtral* *voxtral*"
 )
 NO_THINKING = ModelFacts(thinking="none")
+
+
+def facts_among(families: Iterable[ModelRule], model: str) -> ModelFacts:
+    """Return the facts of a model of a gateway: by the end of its name, without vendor and variant (``openai/o3:free``)."""
+    name = model.rpartition("/")[2].partition(":")[0]
+    return next((rule.facts for rule in families if rule.fits(name)), _DEFAULT_RULE.facts)
 
 
 def without_slash(url: str) -> str:
@@ -189,7 +199,7 @@ class Provider:
 
     Models: ``wires`` by name, the first is the default; ``builtin_wire`` is for requests with tools that the provider runs
     (web search); ``capabilities`` of the models, ``rules`` for those that differ; ``hints``: the last sentence of an error;
-    ``aliases``: other prefixes for the row.
+    ``aliases``: other prefixes for the row. ``families``: the rules for models that no rule of a gateway's row names.
 
     ``backend`` replaces all of these: ``module:function``, which makes a ``SimpleBackend`` (or ``Backend``) of a model's
     name and ``ConnectionOptions``; sigwire's rows have a name of ``sigwire.lm.backend.BACKENDS``. ``needs``: a package that
@@ -222,6 +232,7 @@ class Provider:
         images=True,
     )
     rules: tuple[ModelRule, ...] = ()
+    families: tuple[ModelRule, ...] = ()
     hints: Mapping[type[LMError], str] = field(default_factory=dict[type[LMError], str])
     aliases: tuple[str, ...] = ()
     backend: str = ""
@@ -260,7 +271,8 @@ class Provider:
         >>> Provider(prefix="acme").facts_of("mistralai/Devstral-Small").call_ids.exact
         9
         """
-        facts = self.rule_for(model).facts
+        rule = self.rule_for(model)
+        facts = facts_among(self.families, model) if rule is _DEFAULT_RULE else rule.facts
         return replace(facts, call_ids=MISTRAL_IDS) if _MISTRAL.fits(model) else facts
 
     def lists_model(self, model: str) -> bool:

@@ -1,7 +1,6 @@
 """The rows of the provider table: address, keys, wires, capabilities, and rules by model name, one screen a provider.
 
-Providers and models differ here or in a codec's profiles, and nowhere else. The rules of a family stand before its row; a
-new model is a new name in a rule, or a new rule above those that would fit it as well. ``ROWS`` assembles the table.
+Hosts differ here or in a codec's profiles, models in ``families``, and nowhere else. ``ROWS`` assembles the table.
 """
 
 from __future__ import annotations
@@ -12,53 +11,14 @@ from dataclasses import replace
 from sigwire.core.capabilities import Capabilities
 from sigwire.errors import LMTransportError
 from sigwire.lm.codecs.shared.interface import ModelFacts
-from sigwire.lm.providers.compatible_rows import COMPATIBLE, GPT_OSS
+from sigwire.lm.providers.compatible_rows import COMPATIBLE
+from sigwire.lm.providers.families import CLAUDE_RULES, GEMINI_RULES, GPT_OSS
 from sigwire.lm.providers.openai_rows import AZURE, OPENAI
 from sigwire.lm.providers.row import NO_THINKING, AddressForm, ApiKey, ModelRule, Provider, Wire, without_slash
 
-__all__ = ["CLAUDE_RULES", "GEMINI_CAPABILITIES", "GEMINI_RULES", "ROWS"]
+__all__ = ["GEMINI_CAPABILITIES", "ROWS"]
 
 # --- Anthropic
-
-
-_EFFORTS = ("low", "medium", "high", "xhigh", "max")
-_CLAUDE_3 = ModelFacts(thinking="none")
-_CLAUDE_4 = ModelFacts(sampling="unless_reasoning", thinking="budget", forced_choice_with_reasoning=False)
-_CLAUDE_4_6 = ModelFacts(sampling="unless_reasoning", efforts=("off", "low", "medium", "high", "max"), prefill=False)
-_CLAUDE_4_7 = ModelFacts(sampling="never", efforts=("off", *_EFFORTS), prefill=False)
-_CLAUDE_4_8 = replace(_CLAUDE_4_7, later_system=True)
-_CLAUDE_ALWAYS_THINKS = ModelFacts(
-    sampling="never",
-    efforts=_EFFORTS,
-    default_effort="high",
-    forced_choice=False,
-    later_system=True,
-    prefill=False,
-    default_max_tokens=16384,  # thinking counts against it and cannot be switched off
-)
-
-CLAUDE_RULES = (
-    ModelRule.of(
-        "*claude-3-7* *claude-3.7*", _CLAUDE_4, json_schema=False, tools_with_json_schema=False, reasoning=True
-    ),
-    ModelRule.of("*claude-3* *claude-2* *claude-instant*", _CLAUDE_3, json_schema=False, tools_with_json_schema=False),
-    ModelRule.of("*claude-*-4-5* *claude-*-4.5* *claude-opus-4-1* *claude-opus-4.1*", _CLAUDE_4, reasoning=True),
-    ModelRule.of("*claude-*-4-6* *claude-*-4.6*", _CLAUDE_4_6, reasoning=True),
-    ModelRule.of("*claude-*-4-7* *claude-*-4.7*", _CLAUDE_4_7, reasoning=True),
-    ModelRule.of("*claude-*-4-8* *claude-*-4.8*", _CLAUDE_4_8, reasoning=True),
-    ModelRule.of(
-        "*claude-sonnet-4 *claude-sonnet-4-* *claude-opus-4 *claude-opus-4-*",
-        _CLAUDE_4,
-        json_schema=False,
-        tools_with_json_schema=False,
-        reasoning=True,
-    ),
-    ModelRule.of("*claude-haiku-5-5* *claude-haiku-5.5*", _CLAUDE_4_8, reasoning=True),
-    ModelRule.of("*mythos-preview*", replace(_CLAUDE_ALWAYS_THINKS, later_system=False), reasoning=True),
-    ModelRule.of("*claude-*-5-5* *claude-*-5.5* *fable* *mythos*", _CLAUDE_ALWAYS_THINKS, reasoning=True),
-    ModelRule.of("*claude-opus-5*", _CLAUDE_4_8, reasoning=True),
-    ModelRule.of("*claude-*", _CLAUDE_4_7, reasoning=True),
-)
 
 _ANTHROPIC = Provider(
     prefix="anthropic",
@@ -83,33 +43,6 @@ _ANTHROPIC = Provider(
 
 # --- Gemini
 
-_GEMINI_2 = ModelFacts(thinking="none", builtin_with_functions=False, media_in_results=False)
-_GEMINI_2_5 = replace(_GEMINI_2, thinking="budget", budgets=(0, 24576), default_effort="medium")
-_GEMINI_3 = ModelFacts(
-    efforts=("low", "medium", "high"), default_effort="high", signed_calls=True, media_in_results=True
-)
-
-GEMINI_RULES = (
-    ModelRule.of("*gemini-1* *gemini-2.0* *gemini-2-0*", _GEMINI_2),
-    ModelRule.of(
-        "*gemini-2.5-pro*", replace(_GEMINI_2_5, efforts=("minimal", *_EFFORTS), budgets=(128, 32768)), reasoning=True
-    ),
-    ModelRule.of(
-        "*gemini-2.5-flash-lite*", replace(_GEMINI_2_5, budgets=(512, 24576), default_effort="off"), reasoning=True
-    ),
-    ModelRule.of("*gemini-2.5*", _GEMINI_2_5, reasoning=True),
-    ModelRule.of(
-        "*gemini-3-pro*", replace(_GEMINI_3, efforts=("low", "high")), reasoning=True, tools_with_json_schema=True
-    ),
-    ModelRule.of(
-        "*gemini-3-flash* *gemini-3.[1-6]-flash*",
-        replace(_GEMINI_3, efforts=("minimal", "low", "medium", "high")),
-        reasoning=True,
-        tools_with_json_schema=True,
-    ),
-    ModelRule.of("*gemma*", _GEMINI_2, native_tools=False, json_schema=False, tools_with_json_schema=False),
-    ModelRule.of("*gemini*", _GEMINI_3, reasoning=True, tools_with_json_schema=True),
-)
 GEMINI_CAPABILITIES = Capabilities(
     native_tools=True,
     parallel_tool_calls=True,

@@ -109,7 +109,8 @@ def _check_window(preview: Preview, lm: CheckedModel) -> Iterator[_Row]:
 
 def _check_max_tokens(preview: Preview, lm: CheckedModel) -> Iterator[_Row]:
     limit, answer = output_limit(lm.model, lm.capabilities), _max_tokens(preview)
-    if limit is not None and answer > limit.tokens:
+    is_lowered = any(warning.feature == "max_tokens" for warning in preview.warnings)  # and named by its own finding
+    if limit is not None and answer > limit.tokens and not is_lowered:
         what = f"max_tokens={answer:,} exceeds the {limit.tokens:,} tokens that {lm.model} writes."
         yield "warning", "max_tokens", what, "Lower it.", limit.source
 

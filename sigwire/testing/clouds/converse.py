@@ -23,6 +23,7 @@ from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.core.tools.choice import ToolChoice
 from sigwire.testing.answers import Fault, FaultKind
 from sigwire.testing.chunking import Cutter
+from sigwire.testing.clouds.converse_rules import check_documents, check_extra_fields
 from sigwire.testing.clouds.event_stream import EventStreamFraming, events
 from sigwire.testing.request_node import InvalidValue, RequestNode
 from sigwire.testing.wire import (
@@ -102,6 +103,8 @@ class Converse(FakeWire):
         tools = tuple(_tool(tool["toolSpec"]) for tool in config["tools"].items(filled=True)) if config else ()
         messages = (*_system(body.get("system")), *_messages(body["messages"], bool(tools)))
         choice = _choice(config.get("toolChoice"), tools) if config else None
+        check_documents(messages, place["model"], body["messages"])
+        check_extra_fields(body, place["model"])
         request = Request(messages, tools, choice, None, _format(body.get("outputConfig")), _options(body))
         return ParsedRequest(
             place["model"], request, EventStreamFraming() if place["method"] == "converse-stream" else None
@@ -173,7 +176,7 @@ def _block(part: Part, ids: IdSequence) -> JsonValue:
 
 
 def _system(node: RequestNode | None) -> tuple[Message, ...]:
-    texts = [_filled(block["text"]) for block in node.items()] if node else []
+    texts = [_filled(block["text"]) for block in node.items() if not block.has("cachePoint")] if node else []
     return (Message("system", tuple(map(TextPart, texts))),) if texts else ()
 
 
@@ -186,7 +189,7 @@ def _messages(node: RequestNode, has_tools: bool) -> tuple[Message, ...]:
         if turn["role"].text({"user", "assistant"}) != expected:
             start = "A conversation must start with a user message." if not messages else ""
             raise turn.wrong(start or "A conversation must alternate between user and assistant roles.")
-        parts = tuple(_part(block) for block in turn["content"].items(filled=True))
+        parts = tuple(_part(block) for block in turn["content"].items(filled=True) if not block.has("cachePoint"))
         if not has_tools and any(isinstance(part, ToolCall | ToolResult) for part in parts):
             raise turn.wrong("The toolConfig field must be defined when using toolUse and toolResult content blocks.")
         results = _results(turn, parts, calls)
@@ -350,6 +353,11 @@ def _options(body: RequestNode) -> JsonObject:
             options[name] = node.number(0, 1)
     if node := given.get("stopSequences"):
         options["stop"] = list[JsonValue](item.text() for item in node.items())
+    extra = body.get("additionalModelRequestFields")
+    if extra is not None and (
+        node := extra.get("top_k") or (extra.get("inferenceConfig") or RequestNode({})).get("topK")
+    ):
+        options["top_k"] = node.integer(0)
     return {**options, **_thinking(body)}
 
 

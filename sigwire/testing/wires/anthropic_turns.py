@@ -1,33 +1,16 @@
-"""Messages wire of the fake provider: the rules of turns, calls and thinking."""
+"""Messages wire of the fake provider: the rules of turns and calls."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sigwire.core.messages import Message, Part, Role
-from sigwire.core.parts import ThinkingPart
+from sigwire.core.messages import Part, Role
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.testing.request_node import InvalidValue, RequestNode
 
-__all__ = ["ROLES", "check_thinking", "missing_results_error", "new_calls", "results_of", "turns_of"]
+__all__ = ["ROLES", "missing_results_error", "new_calls", "results_of", "turns_of"]
 
 ROLES: Mapping[str, Role] = {"system": "system", "user": "user", "assistant": "assistant"}
-
-
-def check_thinking(body: RequestNode, messages: tuple[Message, ...]) -> None:
-    """Check that a loop of calls starts with thinking if the request enables thinking by a budget."""
-    thinking = body.get("thinking")
-    if thinking is None or thinking["type"].value != "enabled" or messages[-1].role != "tool":
-        return
-    start = len(messages)
-    while start and messages[start - 1].role in ("assistant", "tool"):
-        start -= 1
-    if not isinstance(first := messages[start].parts[0], ThinkingPart):
-        found = "tool_use" if isinstance(first, ToolCall) else first.kind
-        raise body["messages"].wrong(
-            f"Expected `thinking` or `redacted_thinking`, but found `{found}`. When `thinking` is enabled, a final `assistant` "
-            "message must start with a thinking block (preceeding the lastmost set of `tool_use` and `tool_result` blocks)."
-        )
 
 
 def turns_of(nodes: list[RequestNode]) -> list[tuple[str, list[RequestNode]]]:

@@ -14,6 +14,8 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from sigwire.core.json import JsonObject
+from sigwire.core.messages import Message
+from sigwire.core.parts import ThinkingPart
 from sigwire.testing.request_node import RequestNode
 from sigwire.testing.wire import ParsedRequest, ReceivedRequest, bearer
 from sigwire.testing.wires.openai_chat import FIELDS, OpenAIChat
@@ -40,7 +42,9 @@ class CompatibleChat(OpenAIChat):
     def read(self, body: RequestNode, exchange: ReceivedRequest) -> ParsedRequest:
         _check_reasoning(body)
         parsed = super().read(RequestNode(_in_openais_words(body)), exchange)
-        return replace(parsed, usage=True, padded=False)
+        request = replace(parsed.request, options={**parsed.request.options, **_reasoning(body)})
+        request = replace(request, messages=_with_thinking(request.messages, body["messages"].items()))
+        return replace(parsed, request=request, usage=True, padded=False)
 
 
 def _check_reasoning(body: RequestNode) -> None:
@@ -72,6 +76,29 @@ def _in_openais_words(body: RequestNode) -> JsonObject:
     if body.has("messages"):
         known["messages"] = [_without_thinking(message) for message in body["messages"].items()]
     return known
+
+
+def _reasoning(body: RequestNode) -> JsonObject:
+    """Return OpenRouter's option of reasoning, an object."""
+    asked = body.get("reasoning")
+    if asked is None:
+        return {}
+    if (budget := asked.get("max_tokens")) is not None:
+        return {"reasoning": {"budget": budget.integer(1)}}
+    is_off = asked.flag_at("enabled", default=True) is False
+    effort = asked.text_at("effort")
+    return {"reasoning": "off"} if is_off or effort == "none" else {"reasoning": effort or "medium"}
+
+
+def _with_thinking(messages: tuple[Message, ...], nodes: list[RequestNode]) -> tuple[Message, ...]:
+    """Put OpenRouter's items of reasoning first in the turns that have them: the vendor gets them back so."""
+    turns = iter([node for node in nodes if node["role"].value == "assistant"])
+    return tuple(
+        Message(message.role, (ThinkingPart("", provider="openrouter"), *message.parts))
+        if message.role == "assistant" and next(turns).has("reasoning_details")
+        else message
+        for message in messages
+    )
 
 
 def _without_thinking(message: RequestNode) -> Mapping[str, Any]:

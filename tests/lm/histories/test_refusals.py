@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from sigwire.testing.families import check_family
 from sigwire.testing.places import PLACES
 from sigwire.testing.refusals import REFUSALS
 from sigwire.testing.request_node import InvalidValue, RequestNode
@@ -114,7 +115,7 @@ ACCEPTED: dict[str, tuple[str, dict[str, Any]]] = {
 def read(wire: str, body: dict[str, Any], model: str = "gemini-2.5-flash") -> None:
     path = f"/v1beta/models/{model}:generateContent" if wire == "gemini" else ""
     exchange = ReceivedRequest("POST", path, {}, {"anthropic-version": "2023-06-01"})
-    PLACES[wire].read(RequestNode({"model": "m", **body} if wire != "gemini" else body), exchange)
+    check_family(PLACES[wire].read(RequestNode({"model": "m", **body} if wire != "gemini" else body), exchange), wire)
 
 
 @pytest.mark.parametrize("name", REFUSALS)

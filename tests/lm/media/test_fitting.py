@@ -35,6 +35,7 @@ from sigwire.lm.media import fitting, pictures
 from sigwire.lm.media.fitting import fit_media
 from sigwire.lm.media.limits import LIMITS, MediaLimits
 from sigwire.lm.portable import to_provider
+from sigwire.lm.providers.families import FAMILIES
 from sigwire.media.errors import UnsupportedMedia
 from sigwire.media.sniff import pixels_of, sniff
 from sigwire.testing import FakeProvider
@@ -422,7 +423,8 @@ def test_program_takes_an_image_field_that_needs_a_conversion() -> None:
 def test_every_family_of_the_table_is_that_of_a_profile() -> None:
     modules = (anthropic_profiles, converse_tables, gemini_profiles, chat_profiles, responses_profiles, ollama_tables)
     profiles = [value for module in modules for value in vars(module).values() if isinstance(value, WireProfile)]
-    assert {*LIMITS} <= {profile.family for profile in profiles}
+    hosts, models = {profile.family for profile in profiles}, {rule.facts.family for rule in FAMILIES} - {""}
+    assert {*LIMITS} <= {*hosts, *models, *(f"{host}/{model}" for host in hosts for model in models)}
 
 
 def test_each_row_of_limits_names_its_source() -> None:

@@ -145,20 +145,20 @@ MODELS: list[tuple[str, str, str, Mapping[str, Any]]] = [
     ("bedrock/us.anthropic.claude-opus-4-1-20250805-v1:0", "claude", "claude", {"json_schema": False}),
     ("bedrock/anthropic.claude-opus-5", "claude", "claude", {"json_schema": True}),
     ("bedrock/anthropic.claude-3-haiku-20240307-v1:0", "claude", "claude", {"thinking": "none", "images": True}),
-    ("bedrock/amazon.nova-pro-v1:0", "converse", "converse", {"thinking": "none", "forced_choice": True}),
+    ("bedrock/amazon.nova-pro-v1:0", "nova", "nova", {"thinking": "none", "forced_choice": True}),
     (
         "bedrock/openai.gpt-oss-120b-1:0",
-        "converse",
-        "converse",
+        "without-top-k",
+        "without-top-k",
         {"efforts": ("low", "medium", "high"), "images": False},
     ),
     (
         "bedrock/us.meta.llama3-3-70b-instruct-v1:0",
-        "converse",
-        "converse",
+        "without-top-k",
+        "without-top-k",
         {"native_tools": True, "forced_choice": False},
     ),
-    ("bedrock/meta.llama3-8b-instruct-v1:0", "converse", "converse", {"native_tools": False}),
+    ("bedrock/meta.llama3-8b-instruct-v1:0", "without-top-k", "without-top-k", {"native_tools": False}),
     ("ollama/gpt-oss:20b", "chat", "chat", {"efforts": ("low", "medium", "high"), "native_tools": True}),
     ("ollama/gpt-oss:120b-cloud", "chat", "chat", {"efforts": ("low", "medium", "high"), "json_schema": False}),
     ("ollama/gemma3:4b", "chat", "chat", {"native_tools": False, "images": True}),
@@ -181,7 +181,7 @@ MODELS: list[tuple[str, str, str, Mapping[str, Any]]] = [
 @pytest.mark.parametrize(("model", "plain", "tools", "expected"), MODELS, ids=[row[0] for row in MODELS])
 def test_model_meets_its_rule(model: str, plain: str, tools: str, expected: Mapping[str, Any]) -> None:
     row, name = find_provider(model)
-    facts, able = row.rule_for(name).facts, row.capabilities_of(name)
+    facts, able = row.facts_of(name), row.capabilities_of(name)
     assert (row.wire_for(name, tools=False), row.wire_for(name, tools=True)) == (plain, tools)
     assert {key: getattr(facts if hasattr(facts, key) else able, key) for key in expected} == expected
 

@@ -164,9 +164,18 @@ def test_window_of_genai_prices_is_read() -> None:
 
 
 def test_max_tokens_over_the_limit_of_the_model_is_a_warning(table: dict[str, Mapping[str, object]]) -> None:
+    table["mistral-large-latest"] = {"max_output_tokens": 32_768}
+    (finding,) = check(
+        Predict(QA), LM("mistral/mistral-large-latest", max_tokens=50_000, price=Price(input=1, output=1))
+    )
+    assert (finding.level, finding.feature, finding.source) == ("warning", "max_tokens", "LiteLLM 1.0")
+
+
+def test_max_tokens_that_the_wire_lowers_is_one_warning(table: dict[str, Mapping[str, object]]) -> None:
     table["gpt-4.1"] = {"max_output_tokens": 32_768}
     (finding,) = check(Predict(QA), LM("openai/gpt-4.1", max_tokens=50_000, price=Price(input=1, output=1)))
-    assert (finding.level, finding.feature, finding.source) == ("warning", "max_tokens", "LiteLLM 1.0")
+    assert (finding.level, finding.feature) == ("warning", "max_tokens")
+    assert "32768 was sent" in finding.what
 
 
 # --- prompt caches, prices, budgets ------------------------------------------------------------------------

@@ -21,13 +21,12 @@ from sigwire.lm.codecs.anthropic.tools import encode_tools
 from sigwire.lm.codecs.shared.assembly import assemble, prepare
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.options import (
-    NO_SAMPLING,
     OptionTable,
     drop_options,
     merge_objects,
     place_options,
     require_feature,
-    target_warning,
+    usable_stops,
 )
 from sigwire.lm.codecs.shared.output import StructuredMode, choose_output
 from sigwire.lm.codecs.shared.paths import model_in_path
@@ -49,7 +48,8 @@ def encode(request: Request, target: Target[MessagesProfile], *, stream: bool = 
     form = choose_output(request.response_format, _STRUCTURED, bool(request.tools), target)
     warnings += (*history.warnings, *tools.warnings, *form.warnings)
     thinking = encode_reasoning(request, history.messages, target, warnings)
-    options, lost = place_options(request.options, _option_table(thinking.on, request, target), target)
+    table = _option_table(target)
+    options, lost = place_options(request.options, table, target, sampling=SAMPLING, thinks=thinking.on)
     warnings += lost
     system = list(itertools.takewhile(lambda turn: turn.role == "system", history.messages))
     output: JsonObject = {"output_config": {"format": {"type": form.mode, "schema": form.schema}}} if form.mode else {}
@@ -72,30 +72,15 @@ def encode(request: Request, target: Target[MessagesProfile], *, stream: bool = 
 # --- options
 
 
-def _option_table(thinks: bool, request: Request, target: Target[MessagesProfile]) -> OptionTable:
-    facts, profile = target.facts, target.profile
-    table = dict(OPTIONS)
-    if request.options.get("temperature") is not None and profile.temperature_or_top_p:
-        table |= drop_options(["top_p"], "it takes temperature or top_p, not both; top_p was left out.")
-    if facts.sampling == "never" or profile.version >= NO_SAMPLING_SINCE:
-        table |= drop_options(SAMPLING, "the model takes no sampling options; it was left out.")
-    elif facts.sampling == "unless_reasoning" and thinks:
-        table |= drop_options(SAMPLING, NO_SAMPLING)
-    if not facts.stop:
-        table |= drop_options(["stop"], "the model takes no stop sequences; they were left out.")
-    return table
+def _option_table(target: Target[MessagesProfile]) -> OptionTable:
+    if target.profile.version < NO_SAMPLING_SINCE:
+        return OPTIONS
+    return {**OPTIONS, **drop_options(SAMPLING, "the model takes no sampling options; it was left out.")}
 
 
 def _encode_stop(request: Request, target: Target[MessagesProfile], warnings: list[LMWarning]) -> JsonObject:
-    """Encode stop sequences. The provider refuses a sequence of white space only."""
-    stop = request.options.get("stop")
-    if stop is None or not target.facts.stop:
-        return {}
-    given: list[JsonValue] = stop if isinstance(stop, list) else [stop]
-    usable = [text for text in given if not (isinstance(text, str) and not text.strip())]
-    if len(usable) < len(given):
-        warnings.append(target_warning("stop", target, "takes no stop sequence of white space only; it was left out."))
-    return {"stop_sequences": usable} if usable else {}
+    stop = usable_stops(request.options, target, warnings) if target.facts.stop else None
+    return {"stop_sequences": stop if isinstance(stop, list) else [stop]} if stop else {}
 
 
 def _encode_metadata(request: Request, target: Target[MessagesProfile]) -> JsonObject:
@@ -144,19 +129,4 @@ def _encode_messages(turns: Iterable[Message], names: NameMap, target: Target[Me
             messages[-1][1].extend(blocks)
         else:
             messages.append((role, blocks))
-    if messages[-1][0] == "assistant":
-        # A turn that ends with the provider's tools was paused.
-        is_prefill = messages[-1][1][-1].get("type") in ("text", "thinking", "redacted_thinking")
-        require_feature(target.facts.prefill or not is_prefill, "an answer to continue", target, _END_WITH_USER)
-        _strip_end(messages[-1][1])
     return [{"role": role, "content": plain_content(blocks)} for role, blocks in messages]
-
-
-_END_WITH_USER = "The conversation ends with the assistant's turn: end it with a user turn that asks to continue."
-
-
-def _strip_end(blocks: list[JsonObject]) -> None:
-    """Strip the end of a prefill: the provider refuses white space there."""
-    text = blocks[-1].get("text")
-    if blocks[-1].get("type") == "text" and isinstance(text, str):
-        blocks[-1] = {**blocks[-1], "text": text.rstrip()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from sigwire.core.tools.names import NameRules
 from sigwire.lm.codecs.shared.history import HistoryRules
@@ -42,10 +43,9 @@ class MessagesProfile(WireProfile):
     """One host of the Messages wire. The defaults are api.anthropic.com.
 
     ``version``: of the API, sent as a header; from 2026-10-21 no model accepts sampling options. ``media``: what a user
-    turn may hold beside text. ``efforts``: the efforts of models that accept them, weakest first.
-    ``temperature_or_top_p``: whether one excludes the other.
-    ``cache_control``: whether the cache mark is accepted. ``web_search``: the type of the host's search tool, if any.
-    ``body_version``: the version that the body names, on a host that has the model and ``{method}`` in the path.
+    turn may hold beside text. ``efforts``: the efforts of models that accept them, weakest first. ``cache_control``: the
+    place of a cache mark of the whole request, ``None`` without marks. ``web_search``: the type of the host's search tool,
+    if any. ``body_version``: the version that the body names, on a host that has the model and ``{method}`` in the path.
     """
 
     family: str = "anthropic"
@@ -59,7 +59,11 @@ class MessagesProfile(WireProfile):
     media: frozenset[str] = frozenset({"image", "file"})
     efforts: tuple[str, ...] = ("off", "low", "medium", "high", "xhigh", "max")
     temperature_or_top_p: bool = True
-    cache_control: bool = True
+    temperature: float | None = 1.0
+    blank_stops: bool = False
+    trims_prefill: bool = True
+    later_system: bool = True
+    cache_control: Literal["request", "blocks"] | None = "request"
     web_search: str | None = "web_search_20250305"
     body_version: str = ""
 
@@ -73,13 +77,14 @@ class MessagesProfile(WireProfile):
 ANTHROPIC = MessagesProfile()
 # Signatures of thinking hold on every cloud, so the family is that of the vendor.
 VERTEX_MESSAGES = MessagesProfile(
-    path="/publishers/anthropic/models/{model}:{method}", cache_control=False, body_version="vertex-2023-10-16"
+    path="/publishers/anthropic/models/{model}:{method}", cache_control="blocks", body_version="vertex-2023-10-16"
 )
 COMPATIBLE_MESSAGES = MessagesProfile(
     family="anthropic-compatible",
     tool_fields=frozenset[str](),
     history_rules=replace(_HISTORY, thinking="any"),
     temperature_or_top_p=False,
-    cache_control=False,
+    temperature=None,
+    cache_control=None,
     web_search=None,
 )

@@ -6,7 +6,7 @@ those between models. Signing is no part of the wire (``providers.aws``).
     tables      profiles, options, stop reasons, counts, errors         encoding         encode()
     blocks      parts of a turn as content blocks, and back             reasoning        the requested reasoning
     decoding    decode(), decode_error()                                stream_decoder   decoder()
-    framing     the binary frames of ConverseStream
+    framing     the binary frames of ConverseStream                     cache_points     marks of the prompt cache
 
 Source: the service model of botocore (``bedrock-runtime``, 2023-09-30) and
 https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html.
@@ -34,8 +34,10 @@ from sigwire.lm.codecs.bedrock_converse.tables import (
     ERRORS,
     EXTRA,
     FINISH_REASONS,
+    NOVA,
     OPTIONS,
     USAGE,
+    WITHOUT_TOP_K,
     ConverseProfile,
 )
 
@@ -43,11 +45,11 @@ if TYPE_CHECKING:
     from sigwire.lm.codecs.bedrock_converse.stream_decoder import FRAMING, decoder
 
 __all__ = [
-    "CLAUDE", "CONVERSE", "ENCODING_VERSION", "ERRORS", "FINISH_REASONS", "FRAMING", "OPEN_PATH", "OPTIONS", "USAGE",
-    "ConverseProfile", "decode", "decode_error", "decoder", "encode",
+    "CLAUDE", "CONVERSE", "ENCODING_VERSION", "ERRORS", "FINISH_REASONS", "FRAMING", "NOVA", "OPEN_PATH", "OPTIONS", "USAGE",
+    "WITHOUT_TOP_K", "ConverseProfile", "decode", "decode_error", "decoder", "encode",
 ]  # fmt: skip
 
 OPEN_PATH = EXTRA
-ENCODING_VERSION = 1  # of the bodies; in the keys of stored answers
+ENCODING_VERSION = 2  # of the bodies; in the keys of stored answers
 
 __getattr__ = lazy_names(__name__, stream_decoder="FRAMING decoder")

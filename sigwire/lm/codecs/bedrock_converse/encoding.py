@@ -11,14 +11,12 @@ from sigwire.core.request import Request
 from sigwire.core.response import LMWarning
 from sigwire.core.tools.names import NameMap
 from sigwire.lm.codecs.bedrock_converse.blocks import encode_blocks
+from sigwire.lm.codecs.bedrock_converse.cache_points import with_cache_points
 from sigwire.lm.codecs.bedrock_converse.reasoning import ReasoningFields, encode_reasoning
 from sigwire.lm.codecs.bedrock_converse.tables import OPTIONS, SAMPLING, ConverseProfile
 from sigwire.lm.codecs.shared.assembly import assemble, prepare
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.options import (
-    NO_SAMPLING,
-    OptionTable,
-    drop_options,
     merge_objects,
     place_options,
     target_warning,
@@ -48,8 +46,9 @@ def encode(request: Request, target: Target[ConverseProfile], *, stream: bool = 
     refuse_builtin_tools(tools, target)
     form = choose_output(request.response_format, _STRUCTURED, bool(request.tools), target)
     warnings += (*history.warnings, *tools.warnings, *form.warnings)
-    reasoning = encode_reasoning(request, target, warnings)
-    options, lost = place_options(request.options, _option_table(reasoning, target), target)
+    reasoning = encode_reasoning(request, history.messages, target, warnings)
+    table = {**OPTIONS, **profile.options}
+    options, lost = place_options(request.options, table, target, sampling=SAMPLING, thinks=reasoning.thinks)
     warnings += lost
     body: JsonObject = {
         **_encode_system(history.messages, form.instruction, names, target),
@@ -58,7 +57,7 @@ def encode(request: Request, target: Target[ConverseProfile], *, stream: bool = 
         **merge_objects(merge_objects(options, _encode_output(form)), reasoning.fields),
     }
     path = profile.path.format(model=_in_path(target.model), method="converse-stream" if stream else "converse")
-    return assemble(ready, path, body, warnings)
+    return assemble(ready, path, with_cache_points(body, request, target, warnings), warnings)
 
 
 def _in_path(model: str) -> str:
@@ -68,19 +67,6 @@ def _in_path(model: str) -> str:
     'arn%3Aaws%3Abedrock%3Aeu-west-1%3A1%3Ainference-profile%2Feu.x'
     """
     return model.replace("%", "%25").replace("/", "%2F").replace(":", "%3A")
-
-
-def _option_table(reasoning: ReasoningFields, target: Target[ConverseProfile]) -> OptionTable:
-    """Return the wire's table, with rows over it for what the model refuses."""
-    facts = target.facts
-    table = dict(OPTIONS)
-    if facts.sampling == "never":
-        table |= drop_options(SAMPLING, "the model takes no sampling options; it was left out.")
-    elif facts.sampling == "unless_reasoning" and reasoning.thinks:
-        table |= drop_options(SAMPLING, NO_SAMPLING)
-    if not facts.stop:
-        table |= drop_options(["stop"], "the model takes no stop sequences; they were left out.")
-    return table
 
 
 _STRUCTURED: tuple[StructuredMode, ...] = ("json_schema",)

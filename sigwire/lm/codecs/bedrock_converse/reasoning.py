@@ -5,15 +5,24 @@ Claude has ``thinking`` with a budget, or adaptive with ``outputConfig.effort``;
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from sigwire.core.json import JsonObject
+from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.response import LMWarning
 from sigwire.lm.codecs.bedrock_converse.tables import EXTRA, ConverseProfile
 from sigwire.lm.codecs.shared.interface import Target
-from sigwire.lm.codecs.shared.options import target_warning
-from sigwire.lm.codecs.shared.reasoning import ReasoningRequest, budget_for, fit_effort, requested_reasoning
+from sigwire.lm.codecs.shared.options import fit_max_tokens
+from sigwire.lm.codecs.shared.reasoning import (
+    ReasoningRequest,
+    budget_for,
+    budget_within,
+    can_start_thinking,
+    fit_effort,
+    requested_reasoning,
+)
 
 __all__ = ["ReasoningFields", "encode_reasoning"]
 
@@ -28,14 +37,23 @@ class ReasoningFields(NamedTuple):
 _OFF = ReasoningFields({EXTRA: {"thinking": {"type": "disabled"}}}, False)
 
 
-def encode_reasoning(request: Request, target: Target[ConverseProfile], warnings: list[LMWarning]) -> ReasoningFields:
+def encode_reasoning(
+    request: Request, messages: Sequence[Message], target: Target[ConverseProfile], warnings: list[LMWarning]
+) -> ReasoningFields:
     """Return the fields for the option ``reasoning``. Raises ``UnsupportedFeature`` for a model without reasoning."""
     facts, asked = target.facts, requested_reasoning(request)
     if asked is None or (asked.is_off and facts.thinking == "none"):
         return ReasoningFields({}, asked is None and facts.default_effort not in (None, "off"))
-    if facts.thinking == "budget":
-        return _OFF if asked.is_off else _encode_budget(asked, request, target, warnings)
-    return _encode_effort(asked, target, warnings)
+    if facts.thinking != "budget":
+        return _encode_effort(asked, target, warnings)
+    if asked.is_off or not can_start_thinking(messages, target, warnings):
+        return _OFF
+    budget, lost = budget_for(asked, target)
+    warnings.extend(lost)
+    fitting = budget_within(budget, fit_max_tokens(request.options, target, []), target, warnings)
+    if fitting is None:
+        return _OFF
+    return ReasoningFields({EXTRA: {"thinking": {"type": "enabled", "budget_tokens": fitting}}}, True)
 
 
 def _encode_effort(
@@ -48,24 +66,6 @@ def _encode_effort(
         return ReasoningFields({EXTRA: {"reasoning_effort": effort}}, effort != "off")
     if effort == "off":
         return _OFF
-    adaptive: JsonObject = {"thinking": {"type": "adaptive"}}
+    # Without ``display``, models since Opus 4.7 send thinking blocks without text.
+    adaptive: JsonObject = {"thinking": {"type": "adaptive", "display": "summarized"}}
     return ReasoningFields({EXTRA: adaptive, "outputConfig": {"effort": effort}}, True)
-
-
-def _encode_budget(
-    asked: ReasoningRequest, request: Request, target: Target[ConverseProfile], warnings: list[LMWarning]
-) -> ReasoningFields:
-    """Return a thinking budget below the token limit; no thinking if the least budget does not fit below it."""
-    budget, lost = budget_for(asked, target)
-    warnings.extend(lost)
-    limit, least = request.options.get("max_tokens"), target.facts.budgets[0]
-    if isinstance(limit, int) and budget >= limit:
-        fitting = min(max(limit // 2, least), limit - 1)  # the other half is for the answer
-        if fitting < least:
-            detail = f"has no room to think within {limit} tokens; thinking was switched off."
-            warnings.append(target_warning("reasoning", target, detail))
-            return _OFF
-        detail = f"has {limit} tokens in all; a thinking budget of {fitting} was requested instead."
-        warnings.append(target_warning("reasoning", target, detail))
-        budget = fitting
-    return ReasoningFields({EXTRA: {"thinking": {"type": "enabled", "budget_tokens": budget}}}, True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sigwire.core.json import JsonValue
 from sigwire.core.response import FinishReason
@@ -18,14 +18,14 @@ from sigwire.errors import (
 from sigwire.lm.codecs.shared.errors import BALANCE_HINT, ErrorRule
 from sigwire.lm.codecs.shared.history import HistoryRules
 from sigwire.lm.codecs.shared.interface import WireProfile
-from sigwire.lm.codecs.shared.options import OptionTable, Place, Skip, drop_options
+from sigwire.lm.codecs.shared.options import Drop, Option, OptionTable, Place, Skip, drop_options
 from sigwire.lm.codecs.shared.schema import OUTPUT_SCHEMA, SchemaRules
 from sigwire.lm.codecs.shared.usage import SumOf, UsageTable
 from sigwire.lm.histories.call_ids import CallIdRules
 
 __all__ = [
-    "CLAUDE", "CONVERSE", "ERRORS", "EXCEPTIONS", "EXTRA", "FINISH_REASONS", "OPTIONS", "SAMPLING", "USAGE",
-    "ConverseProfile",
+    "CLAUDE", "CONVERSE", "ERRORS", "EXCEPTIONS", "EXTRA", "FINISH_REASONS", "NOVA", "OPTIONS", "SAMPLING", "USAGE",
+    "WITHOUT_TOP_K", "ConverseProfile",
 ]  # fmt: skip
 
 EXTRA = "additionalModelRequestFields"
@@ -36,8 +36,9 @@ EXTRA = "additionalModelRequestFields"
 class ConverseProfile(WireProfile):
     """The models of one vendor on the Converse wire. The defaults are what every model accepts.
 
-    ``thinking``: whether reasoning is requested as Claude's ``thinking``, else as ``reasoning_effort``. ``result_status``:
-    whether a result may have a status.
+    ``options``: rows over the wire's table. ``thinking``: whether reasoning is requested as Claude's ``thinking``, else as
+    ``reasoning_effort``. ``cache_ttl``: whether a point of the prompt cache may have a time. ``result_status``: whether a
+    result may have a status.
     """
 
     family: str = "bedrock"
@@ -52,19 +53,31 @@ class ConverseProfile(WireProfile):
         blank_text=False,
         detail=False,
         filenames="plain",
+        document_text="See the attached document.",
     )
     tool_schema: SchemaRules = SchemaRules(root="object")
     output_schema: SchemaRules = OUTPUT_SCHEMA
     tool_fields: frozenset[str] = frozenset({"strict"})
     media: frozenset[str] = frozenset({"image", "file"})
+    temperature: float | None = 1.0  # of the service model
+    options: Mapping[str, Option] = field(default_factory=dict[str, Option])
     thinking: bool = False
+    cache_ttl: bool = False
     result_status: bool = False
 
 
 CONVERSE = ConverseProfile()
 CLAUDE = replace(
-    CONVERSE, thinking=True, result_status=True, history_rules=replace(CONVERSE.history_rules, thinking="signed")
+    CONVERSE,
+    thinking=True,
+    cache_ttl=True,
+    result_status=True,
+    history_rules=replace(CONVERSE.history_rules, thinking="signed"),
 )
+# https://docs.aws.amazon.com/nova/latest/userguide/using-converse-api.html
+NOVA = replace(CONVERSE, result_status=True, options={"top_k": Place(f"{EXTRA}.inferenceConfig.topK")})
+# Models whose parameters have no top_k: Llama, Titan, DeepSeek and OpenAI's open models refuse an unknown field.
+WITHOUT_TOP_K = replace(CONVERSE, options={"top_k": Drop("the model has no top_k; it was left out.")})
 
 SAMPLING = ("temperature", "top_p", "top_k")
 

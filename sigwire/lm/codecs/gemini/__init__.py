@@ -42,6 +42,6 @@ __all__ = [
     "VERTEX", "GeminiProfile", "alternative", "continuation", "decode", "decode_error", "decoder", "encode",
 ]  # fmt: skip
 
-ENCODING_VERSION = 2  # of the bodies; in the keys of stored answers
+ENCODING_VERSION = 3  # of the bodies; in the keys of stored answers
 
 __getattr__ = lazy_names(__name__, stream_decoder="FRAMING decoder")

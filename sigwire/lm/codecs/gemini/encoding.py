@@ -16,9 +16,6 @@ from sigwire.lm.codecs.gemini.tables import BUILTIN, JSON_TYPE, MODES, OPTIONS, 
 from sigwire.lm.codecs.shared.assembly import assemble, prepare
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.options import (
-    NO_SAMPLING,
-    OptionTable,
-    drop_options,
     merge_objects,
     place_options,
     require_feature,
@@ -50,7 +47,8 @@ def encode(request: Request, target: Target[GeminiProfile], *, stream: bool = Fa
     history, names, tools = ready.history, ready.names, ready.tools
     form = choose_output(request.response_format, _STRUCTURED, bool(tools.functions), target)
     thinking, thinks, thinking_warnings = _encode_reasoning(request, target)
-    options, option_warnings = place_options(request.options, _option_table(thinks, target), target)
+    table = {**OPTIONS, **target.profile.options}
+    options, option_warnings = place_options(request.options, table, target, sampling=SAMPLING, thinks=thinks)
     chosen, tool_warnings = _encode_tools(tools, request.parallel_tool_calls, thinks, target)
     config = {**_encode_output(form), **thinking}
     body: JsonObject = {
@@ -99,16 +97,6 @@ def _path(target: Target[GeminiProfile], stream: bool) -> str:
 
 
 # --- options, reasoning, structured output
-
-
-def _option_table(thinks: bool, target: Target[GeminiProfile]) -> OptionTable:
-    facts = target.facts
-    table = {**OPTIONS, **target.profile.options}
-    if facts.sampling == "never" or (facts.sampling == "unless_reasoning" and thinks):
-        table |= drop_options(SAMPLING, NO_SAMPLING)
-    if not facts.stop:
-        table |= drop_options(["stop"], "the model takes no stop sequences; they were left out.")
-    return table
 
 
 def _encode_reasoning(

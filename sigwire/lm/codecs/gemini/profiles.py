@@ -69,6 +69,7 @@ class GeminiProfile(WireProfile):
     tool_schema: SchemaRules = replace(_OUTPUT, root="object")
     output_schema: SchemaRules = _OUTPUT
     tool_fields: frozenset[str] = frozenset({"behavior", "response", "responseJsonSchema"})
+    temperature: float | None = 2.0
     options: Mapping[str, Option] = field(default_factory=dict[str, Option])
     efforts: tuple[str, ...] = ("low", "medium", "high")
     announce_builtin: bool = True

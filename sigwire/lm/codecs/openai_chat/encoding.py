@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import cast
 
 from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.response import LMWarning
 from sigwire.lm.codecs.openai_chat.messages import encode_message
@@ -14,25 +15,30 @@ from sigwire.lm.codecs.openai_chat.tables import OPTIONS, SAMPLING
 from sigwire.lm.codecs.shared.assembly import assemble, prepare, requested_choices
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.options import (
-    OptionTable,
+    Option,
     Place,
     Skip,
-    drop_options,
     merge_objects,
     place_options,
     require_feature,
-    sampling_options_while_reasoning,
     set_path,
     target_warning,
 )
 from sigwire.lm.codecs.shared.output import OutputForm, add_instruction, choose_output
 from sigwire.lm.codecs.shared.paths import model_in_path
-from sigwire.lm.codecs.shared.reasoning import ReasoningRequest, fit_effort, requested_reasoning
+from sigwire.lm.codecs.shared.reasoning import (
+    ReasoningRequest,
+    can_start_thinking,
+    fit_effort,
+    requested_reasoning,
+)
 from sigwire.lm.codecs.shared.tools import (
     OfferedTools,
     can_force,
     encode_functions,
+    in_order,
     refuse_builtin_tools,
+    search_settings,
 )
 from sigwire.lm.codecs.shared.untrusted import objects_of
 
@@ -50,18 +56,21 @@ def encode(request: Request, target: Target[ChatProfile], *, stream: bool = Fals
     profile = target.profile
     ready = prepare(request, target)
     history, names, tools = ready.history, ready.names, ready.tools
-    if tools.builtin:
+    if tools.builtin and not profile.server_tools:
         refuse_builtin_tools(tools, target)
     has_tools = bool(tools.functions)
     modes = () if has_tools and not profile.structured_with_tools else profile.structured
     form = choose_output(request.response_format, modes, has_tools, target)
-    thinking, is_reasoning, thinking_warnings = _encode_reasoning(request, bool(tools.functions), target)
+    thinking, is_reasoning, thinking_warnings = _encode_reasoning(
+        request, history.messages, bool(tools.functions), target
+    )
     options, option_warnings = _NO_OPTIONS
     if request.options:
-        options, option_warnings = place_options(request.options, _option_table(is_reasoning, request, target), target)
+        table = _option_table(request, target)
+        options, option_warnings = place_options(request.options, table, target, sampling=SAMPLING, thinks=is_reasoning)
     if both := options.keys() & thinking.keys():  # an option may be an object that switches reasoning, too
         thinking = merge_objects({name: options[name] for name in both}, thinking)
-    chosen, tool_warnings = _encode_tools(tools, request.parallel_tool_calls, is_reasoning, target)
+    chosen, tool_warnings = _encode_tools(tools, request, is_reasoning, target)
     messages = [wire for message in history.messages for wire in encode_message(message, names, target)]
     if form.instruction:
         messages = add_instruction(messages, form.instruction)
@@ -128,31 +137,29 @@ def _with_cache_mark(messages: list[JsonObject], request: Request, target: Targe
 # --- options and reasoning
 
 
-def _option_table(is_reasoning: bool, request: Request, target: Target[ChatProfile]) -> OptionTable:
-    facts, profile = target.facts, target.profile
-    table = {**OPTIONS, **profile.options}
-    if facts.sampling == "never" or (facts.sampling == "unless_reasoning" and is_reasoning):
-        table |= sampling_options_while_reasoning(SAMPLING)
-    if not facts.stop:
-        table |= drop_options(["stop"], "models that reason take no stop sequences; they were left out.")
-    if not profile.many:
+def _option_table(request: Request, target: Target[ChatProfile]) -> Mapping[str, Option | None]:
+    table = {**OPTIONS, **target.profile.options}
+    if not target.profile.many:
         table["n"] = Skip() if requested_choices(request) > 1 else Place("n")
-    return {name: option for name, option in table.items() if option is not None}
+    return table
 
 
 def _encode_reasoning(
-    request: Request, has_tools: bool, target: Target[ChatProfile]
+    request: Request, messages: Sequence[Message], has_tools: bool, target: Target[ChatProfile]
 ) -> tuple[JsonObject, bool, tuple[LMWarning, ...]]:
     """Return the fields of the body, whether the model will reason, and the warnings."""
     names, facts = target.profile.reasoning, target.facts
     asked = requested_reasoning(request) if "reasoning" in request.options else None
-    efforts = facts.known_efforts(names.efforts)
+    efforts = [effort for effort in facts.known_efforts(names.efforts) if effort in names.efforts]
     if has_tools and not facts.tools_with_reasoning:
         return _switch_off_for_tools(asked, efforts, target)
     if asked is None:
         return {}, facts.default_effort not in (None, "off"), ()
     if asked.is_off and not efforts:
         return {}, False, ()  # the model does not reason at all
+    lost: list[LMWarning] = []
+    if not asked.is_off and not can_start_thinking(messages, target, lost):
+        return names.off if facts.default_effort not in (None, "off") else {}, False, tuple(lost)
     if asked.budget is not None and names.budget:
         return _reasoning_fields(names, names.budget, asked.budget), True, ()
     if names.on and not asked.is_off and not {*efforts} - {"off"}:
@@ -197,20 +204,47 @@ def _encode_output(form: OutputForm) -> JsonObject:
 
 
 def _encode_tools(
-    tools: OfferedTools, parallel: bool | None, is_reasoning: bool, target: Target[ChatProfile]
+    tools: OfferedTools, request: Request, is_reasoning: bool, target: Target[ChatProfile]
 ) -> tuple[JsonObject, tuple[LMWarning, ...]]:
     """Return ``tools``, ``tool_choice`` and ``parallel_tool_calls``; none of the three without a tool to call."""
-    profile = target.profile
-    if not tools.functions or (tools.choice == "none" and profile.none == "drop"):
+    profile, parallel = target.profile, request.parallel_tool_calls
+    if not (tools.functions or tools.builtin) or (tools.choice == "none" and profile.none == "drop"):
         return {}, ()
     choice, narrowed, warnings = _encode_choice(tools, is_reasoning, target)
-    sent = tools.allowed_functions() if narrowed else tools.functions
-    body: JsonObject = {"tools": [*encode_functions(sent, _encode_tool)]}
+    sent = encode_functions(tools.allowed_functions() if narrowed else tools.functions, _encode_tool)
+    server = [_encode_server_tool(*tool, target) for tool in tools.builtin]
+    body: JsonObject = {"tools": [*((*sent, *server) if narrowed else in_order(request, sent, server))]}
     if choice is not None:
         body["tool_choice"] = choice
     if parallel is not None:
         body["parallel_tool_calls"] = parallel
     return body, warnings
+
+
+def _encode_server_tool(kind: str, settings: JsonObject, target: Target[ChatProfile]) -> JsonObject:
+    """Return a tool that the host runs: of one of its own types, or the web search of every wire."""
+    start = target.profile.server_tools
+    if kind != "web_search":
+        instead = f"It has tools whose type starts with {start!r}, and web_search."
+        require_feature(kind.startswith(start), f"the built-in tool {kind!r}", target, instead)
+        return {"type": kind, **settings}
+    given = search_settings(settings, _SEARCH, target)
+    named: JsonObject = {_SEARCH[name]: value for name, value in given.items()}
+    return {"type": f"{start}web_search", **({"parameters": named} if named else {})}
+
+
+# https://openrouter.ai/docs/guides/features/server-tools/web-search
+_SEARCH: Mapping[str, str] = {
+    "allowed_domains": "allowed_domains",
+    "blocked_domains": "excluded_domains",
+    "engine": "engine",
+    "excluded_domains": "excluded_domains",
+    "max_results": "max_results",
+    "max_total_results": "max_total_results",
+    "max_uses": "max_uses",
+    "search_context_size": "search_context_size",
+    "user_location": "user_location",
+}
 
 
 def _encode_tool(name: str, description: str, parameters: JsonObject | None, fields: JsonObject) -> JsonObject:

@@ -61,7 +61,8 @@ class ChatProfile(WireProfile):
     ``no_reasoning``: the reasoning of a call turn that has none, ``None`` to leave the field out.
     ``broken_arguments``: whether arguments of a call may be invalid JSON. ``think_tags``: whether the text may start with
     reasoning in ``<think>``. ``usage_in_streams``: whether a stream can have usage. ``cache_key``: whether the host takes
-    ``prompt_cache_key``. ``cache_mark``: the field that marks the end of a cached prefix.
+    ``prompt_cache_key``. ``cache_mark``: the field that marks the end of a cached prefix. ``server_tools``: the start of the
+    types of tools that the host runs ("openrouter:").
     """
 
     family: str = "openai-chat"
@@ -71,6 +72,7 @@ class ChatProfile(WireProfile):
     strict_schema: SchemaRules | None = STRICT_SCHEMA
     tool_fields: frozenset[str] = frozenset({"strict"})
     history_rules: HistoryRules = HistoryRules(result_media="user", ids=OPENAI_IDS)
+    temperature: float | None = 2.0
     options: Mapping[str, Option | None] = field(default_factory=dict[str, "Option | None"])
     required: str = "required"
     none: Literal["word", "drop"] = "word"
@@ -90,6 +92,7 @@ class ChatProfile(WireProfile):
     usage_in_streams: bool = True
     cache_key: bool = True
     cache_mark: str = "prompt_cache_breakpoint"
+    server_tools: str = ""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -133,6 +136,7 @@ OPENAI = ChatProfile()
 AZURE = replace(OPENAI, family="azure", path="/openai/deployments/{model}/chat/completions")
 COMPATIBLE = ChatProfile(
     family="openai-compatible",
+    temperature=None,
     # Any host may be behind the URL; it refuses, or ignores, what it does not know.
     options={**_CAP, **_OPEN_MODEL, **_VLLM_OPTIONS, **_LLAMACPP_OPTIONS, **_OPENROUTER_OPTIONS},
     allowed_tools=False,
@@ -146,6 +150,7 @@ COMPATIBLE = ChatProfile(
 GROQ = replace(
     COMPATIBLE,
     family="groq",
+    temperature=2.0,
     options={**_NOT_OPENAI, **_places("include_reasoning reasoning_format"), "logprobs": None, "top_logprobs": None},
     many=False,
     media=frozenset({"image"}),
@@ -156,12 +161,13 @@ MISTRAL = replace(
         **_CAP, **_NOT_OPENAI, **_places("prediction prompt_mode safe_prompt"), "seed": Place("random_seed"), "user": None,
         "service_tier": None,
     },
-    history_rules=replace(_WEAK, ids=MISTRAL_IDS), required="any", none="drop", text_lists=True,
+    temperature=1.5, history_rules=replace(_WEAK, ids=MISTRAL_IDS), required="any", none="drop", text_lists=True,
     reasoning=ReasoningNames(efforts=("off", "high")), replay="chunk", usage_in_streams=False,
 )  # fmt: skip
 DEEPSEEK = replace(
     COMPATIBLE,
     family="deepseek",
+    temperature=2.0,
     options={**_CAP, **_NOT_OPENAI, "seed": Drop("the host has no seed; it was left out.")},
     many=False,
     structured=("json_object",),
@@ -177,6 +183,8 @@ DEEPSEEK = replace(
 OPENROUTER = replace(
     COMPATIBLE,
     family="openrouter",
+    server_tools="openrouter:",
+    temperature=2.0,
     tool_fields=frozenset({"cache_control", "strict"}),
     options={**_CAP, **_OPEN_MODEL, **_OPENROUTER_OPTIONS},
     text_lists=True,
@@ -197,7 +205,13 @@ FIREWORKS = replace(
     think_tags=True,
     replay="reasoning_content",
 )
-XAI = replace(COMPATIBLE, family="xai", options={**_CAP, **_places("search_parameters")}, media=frozenset({"image"}))
+XAI = replace(
+    COMPATIBLE,
+    family="xai",
+    temperature=2.0,
+    options={**_CAP, **_places("search_parameters")},
+    media=frozenset({"image"}),
+)
 CEREBRAS = replace(
     COMPATIBLE, family="cerebras", options={
         **_NOT_OPENAI, **_places("logit_bias prediction reasoning_format"), "frequency_penalty": None, "presence_penalty": None,

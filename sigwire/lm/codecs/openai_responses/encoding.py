@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import cast
 
@@ -19,12 +19,11 @@ from sigwire.lm.codecs.openai_responses.tables import ENCRYPTED, JSON_MODE, LOGP
 from sigwire.lm.codecs.shared.assembly import assemble, prepare
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.options import (
-    OptionTable,
+    Option,
     Skip,
     merge_objects,
     place_options,
     require_feature,
-    sampling_options_while_reasoning,
 )
 from sigwire.lm.codecs.shared.output import OutputForm, choose_output
 from sigwire.lm.codecs.shared.paths import model_in_path
@@ -53,8 +52,8 @@ def encode(request: Request, target: Target[ResponsesProfile], *, stream: bool =
     form = choose_output(request.response_format, profile.structured, bool(tools.functions), target)
     output = _encode_output(form)
     thinking, is_reasoning, thinking_warnings = _encode_reasoning(request, target)
-    table = _option_table(is_reasoning, target)
-    options, option_warnings = place_options(request.options, table, target)
+    table = {**OPTIONS, **target.profile.options}
+    options, option_warnings = place_options(request.options, table, target, sampling=SAMPLING, thinks=is_reasoning)
     chosen, tool_warnings = _encode_tools(request, tools, is_reasoning, target)
     body: JsonObject = {
         "model": target.model,
@@ -91,14 +90,6 @@ def _without_server_results(request: Request, target: Target[ResponsesProfile]) 
 # --- options, caching, reasoning
 
 
-def _option_table(is_reasoning: bool, target: Target[ResponsesProfile]) -> OptionTable:
-    table = {**OPTIONS, **target.profile.options}
-    sampling = target.facts.sampling
-    if sampling == "never" or (sampling == "unless_reasoning" and is_reasoning):
-        table |= sampling_options_while_reasoning(SAMPLING)
-    return {name: option for name, option in table.items() if option is not None}
-
-
 def _stop_texts(request: Request) -> tuple[str, ...]:
     stop = request.options.get("stop")
     texts = stop if isinstance(stop, list) else [stop]
@@ -113,7 +104,9 @@ def _cache_fields(request: Request, target: Target[ResponsesProfile]) -> JsonObj
     return fields
 
 
-def _encode_include(request: Request, table: OptionTable, target: Target[ResponsesProfile]) -> JsonObject:
+def _encode_include(
+    request: Request, table: Mapping[str, Option | None], target: Target[ResponsesProfile]
+) -> JsonObject:
     """Return the extra fields that the reply shall have. Models that do not reason reject a request for reasoning."""
     reasons = target.capabilities.reasoning and target.facts.thinking != "none"
     wanted: list[JsonValue] = [ENCRYPTED] if reasons and target.profile.encrypted_reasoning else []

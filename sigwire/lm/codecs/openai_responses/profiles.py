@@ -54,6 +54,7 @@ class ResponsesProfile(WireProfile):
         media_roles=frozenset({"user", "system"}),
     )
     tool_fields: frozenset[str] = frozenset({"allowed_callers", "async", "defer_loading", "output_schema", "strict"})
+    temperature: float | None = 2.0
     options: Mapping[str, Option | None] = field(default_factory=dict[str, "Option | None"])
     system_role: Literal["developer", "system"] = "developer"
     store: bool | None = False
@@ -74,6 +75,7 @@ AZURE = replace(OPENAI, family="azure-responses")
 COMPATIBLE = replace(
     OPENAI,
     family="compatible-responses",
+    temperature=None,
     system_role="system",
     store=None,
     encrypted_reasoning=False,

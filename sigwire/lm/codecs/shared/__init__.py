@@ -7,5 +7,6 @@ output       structured output, as strictly as possible       media           im
 history      a message history that a wire accepts            choices         finish reasons, numbered calls, joined responses
 errors       error replies, by a table of rules               framing         bytes of a streamed reply to JSON events
 untrusted    untrusted JSON, read without surprises           stream_decoder  events as they arrive, and the whole body
+cache_marks  the ends of a prompt that are worth a mark of the provider's cache
 usage        token counts and cost, by a table of the wire      paths           the name of a model in a URL
 """

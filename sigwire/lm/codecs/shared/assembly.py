@@ -11,13 +11,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.messages import Message
+from sigwire.core.parts import TextPart, ThinkingPart
 from sigwire.core.request import Request
 from sigwire.core.response import LMWarning
 from sigwire.core.tools.names import NameMap
 from sigwire.errors import InputError
 from sigwire.lm.codecs.shared.history import NormalizedHistory, normalize_history
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target, WireProfile
-from sigwire.lm.codecs.shared.options import merge_objects
+from sigwire.lm.codecs.shared.options import merge_objects, require_feature
 from sigwire.lm.codecs.shared.tools import OfferedTools, name_map, offered_tools
 from sigwire.lm.codecs.shared.untrusted import object_of
 
@@ -42,11 +44,28 @@ def prepare(request: Request, target: Target[WireProfile]) -> PreparedRequest:
     Raises ``InputError`` for a part that its turn cannot hold and for a choice of a tool that is not offered.
     """
     history = normalize_history(request.messages, target.history_rules, request.options)
+    if history.messages and history.messages[-1].role == "assistant":
+        history = history._replace(messages=_with_prefill(history.messages, target))
     names = name_map(request.tools, history.call_names, target.profile.names)
     return PreparedRequest(request, target, history, names, offered_tools(request, names, target))
 
 
 _NO_QUERY: Mapping[str, str] = {}
+
+
+def _with_prefill(messages: tuple[Message, ...], target: Target[WireProfile]) -> tuple[Message, ...]:
+    """Return a history that ends with an answer to continue in the form of the model. A paused turn ends with an item."""
+    last = messages[-1].parts[-1]
+    if not isinstance(last, TextPart | ThinkingPart):
+        return messages
+    require_feature(target.facts.prefill, "an answer to continue", target, _END_WITH_USER)
+    is_trimmed = target.facts.trims_prefill or target.profile.trims_prefill
+    if not is_trimmed or not isinstance(last, TextPart) or last.text == (text := last.text.rstrip()):
+        return messages
+    return (*messages[:-1], Message("assistant", (*messages[-1].parts[:-1], TextPart(text))))
+
+
+_END_WITH_USER = "The conversation ends with the assistant's turn: end it with a user turn that asks to continue."
 
 
 def assemble(

@@ -45,8 +45,9 @@ def normalize_history(
     warnings = [LMWarning(loss.what, loss.why) for loss in losses if loss.severity != "none"]
     if has_media(converted):
         from sigwire.lm.media.fitting import fit_media  # lazy: most requests have no media
+        from sigwire.lm.media.limits import limits_name
 
-        converted = tuple(fit_media(converted, rules.family, warnings))
+        converted = tuple(fit_media(converted, limits_name(rules.family, rules.model_family), warnings))
     return NormalizedHistory(
         converted,
         tuple(dict.fromkeys(warnings)),

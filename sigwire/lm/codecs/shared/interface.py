@@ -43,7 +43,9 @@ class WireProfile:
     the host accepts. ``history_rules``: the form of history. ``tool_schema``, ``output_schema``: the JSON Schema that the
     host accepts in each place; ``strict_schema``: that of an output which the host enforces on demand (``strict``), ``None`` if
     it has no such demand. ``tool_fields``: what a function may have beside name, description and parameters. ``media``:
-    the kinds of input that user turns may hold.
+    the kinds of input that user turns may hold. ``later_system``: whether system turns inside the conversation have a place
+    of their own. The rest holds for every model of the host, as in ``ModelFacts``: ``temperature``,
+    ``temperature_or_top_p``, ``blank_stops``, ``trims_prefill``.
     """
 
     family: str
@@ -56,6 +58,11 @@ class WireProfile:
     strict_schema: SchemaRules | None = None
     tool_fields: frozenset[str] = frozenset()
     media: frozenset[str] = frozenset({"image", "audio", "file"})
+    later_system: bool = False
+    temperature: float | None = None
+    temperature_or_top_p: bool = False
+    blank_stops: bool = True
+    trims_prefill: bool = False
 
     def __post_init__(self) -> None:
         # A row with another family must not replay the items of the row that it replaces.
@@ -70,6 +77,7 @@ D_contra = TypeVar("D_contra", bound=WireProfile, contravariant=True, default=Wi
 class ModelFacts:
     """The limits of one model, beyond its capabilities. The defaults describe a model that refuses nothing.
 
+    ``family``: whose limits of media the model has on hosts without their own ("claude"; ``lm.media.limits``).
     ``sampling``: whether temperature and similar options are accepted; "unless_reasoning": only with reasoning off.
     ``stop``: whether stop sequences are accepted. ``efforts``: the efforts of the model, weakest first, with "off" if
     reasoning can be switched off; ``None``: those of the profile. ``default_effort``: the effort without a request
@@ -81,9 +89,13 @@ class ModelFacts:
     provider's signature. ``prefill``: whether the model continues an assistant turn at the end of the history.
     ``media_in_results``: whether tool results may hold images, on a wire that allows them. ``cache_breakpoints``:
     whether explicit cache marks are accepted. ``call_ids``: the call ids that the model's chat template accepts, on every
-    host. ``default_max_tokens``: sent if the wire requires a limit and the caller gave none.
+    host. ``default_max_tokens``: sent if the wire requires a limit and the caller gave none. ``max_output``: the most output
+    tokens of one answer. ``temperature``: the greatest temperature. ``temperature_or_top_p``: whether one excludes the other.
+    ``blank_stops``: whether a stop sequence may be white space. ``trims_prefill``: whether white space at the end of an
+    answer to continue is refused. ``thinks_first``: whether thinking is refused inside a loop of calls that started without.
     """
 
+    family: str = ""
     sampling: Literal["always", "unless_reasoning", "never"] = "always"
     stop: bool = True
     efforts: tuple[str, ...] | None = None
@@ -101,6 +113,12 @@ class ModelFacts:
     cache_breakpoints: bool = False
     call_ids: CallIdRules | None = None
     default_max_tokens: int = 4096
+    max_output: int | None = None
+    temperature: float | None = None
+    temperature_or_top_p: bool = False
+    blank_stops: bool = True
+    trims_prefill: bool = False
+    thinks_first: bool = False
 
     def known_efforts(self, usual: tuple[str, ...]) -> tuple[str, ...]:
         """Return the efforts of the model, or the usual ones of its host; ``()`` for a model that reasons by no request."""
@@ -126,11 +144,28 @@ class Target(Generic[D]):
     def history_rules(self) -> HistoryRules:
         """The profile's rules with the model's ids, its thinking, its places for system turns and for media of results."""
         rules, facts = self.profile.history_rules, self.facts
-        rules = replace(rules, system="between") if facts.later_system else rules
+        rules = replace(rules, model_family=facts.family) if facts.family else rules
+        rules = replace(rules, system="between") if facts.later_system and self.profile.later_system else rules
         # A model that does not think takes no thinking: its host may refuse the field.
         rules = replace(rules, thinking="items") if facts.thinking == "none" and rules.thinking == "any" else rules
         rules = rules if facts.call_ids is None else replace(rules, ids=facts.call_ids)
         return rules if facts.media_in_results else replace(rules, result_media="user")
+
+    @property
+    def max_output(self) -> int | None:
+        """The most output tokens of one answer: the user's capabilities, else the model's; ``None`` if unknown."""
+        return (
+            self.facts.max_output
+            if self.capabilities.max_output_tokens is None
+            else self.capabilities.max_output_tokens
+        )
+
+    @property
+    def temperature(self) -> float | None:
+        """The greatest temperature that both the model and its host accept; ``None`` if unknown."""
+        return min(
+            (most for most in (self.facts.temperature, self.profile.temperature) if most is not None), default=None
+        )
 
 
 class EncodedRequest(NamedTuple):

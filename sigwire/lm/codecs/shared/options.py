@@ -13,9 +13,9 @@ from sigwire.errors import UnsupportedFeature, UnsupportedOption
 from sigwire.lm.codecs.shared.interface import Target, WireProfile
 
 __all__ = [
-    "NO_SAMPLING", "Drop", "Option", "OptionTable", "Place", "Refuse", "Skip", "drop_options", "merge_objects",
+    "Drop", "Option", "OptionTable", "Place", "Refuse", "Skip", "drop_options", "fit_max_tokens", "merge_objects",
     "place_options", "require_feature", "sampling_options_while_reasoning", "set_path", "target_warning",
-    "unsupported_feature",
+    "unsupported_feature", "usable_stops",
 ]  # fmt: skip
 
 
@@ -57,25 +57,35 @@ _COMMON = frozenset("cache extra_body extra_headers prompt_cache strict_history 
 
 
 def place_options(
-    options: Mapping[str, JsonValue], table: OptionTable, target: Target[WireProfile]
+    options: Mapping[str, JsonValue],
+    table: Mapping[str, Option | None],
+    target: Target[WireProfile],
+    *,
+    sampling: Iterable[str] = (),
+    thinks: bool = False,
 ) -> tuple[JsonObject, tuple[LMWarning, ...]]:
     """Return the options as members of the body, by the wire's table, and the warnings. ``None`` means not given.
 
-    Raises ``UnsupportedOption`` for an option without a row, ``UnsupportedFeature`` for one that its row refuses, and
-    ``ConfigurationError`` for an unknown ``prompt_cache``. Rows for one model are put over the wire's table:
-    ``{**OPTIONS, **drop_options(["stop"], "...")}``.
+    The rules of the model and its host hold on every wire: ``sampling``: the wire's options of sampling; ``thinks``:
+    whether the model will reason. What the model does not take is dropped or refused, a value above its limit is lowered.
+
+    Raises ``UnsupportedOption`` for an option without a row (or with ``None``), ``UnsupportedFeature`` for one that its row
+    refuses, and ``ConfigurationError`` for an unknown ``prompt_cache``.
     """
     if not options:
         return {}, ()
     check_prompt_cache(options)
     body: JsonObject = {}
     warnings: list[LMWarning] = []
+    given = {**table, **_rows_of_model(options, sampling, thinks, target)}
+    rows: OptionTable = {name: row for name, row in given.items() if row is not None}
+    options = _fitted_values(options, rows, target, warnings)
     for name, value in options.items():
-        match table.get(name, Skip() if name in _COMMON else None):
+        match rows.get(name, Skip() if name in _COMMON else None):
             case _ if value is None:
                 pass
             case None:
-                raise UnsupportedOption(provider=target.provider, option=name, known=sorted(table))
+                raise UnsupportedOption(provider=target.provider, option=name, known=sorted(rows))
             case Place(path, convert):
                 set_path(body, path, convert(value) if convert else value)
             case Drop(detail):
@@ -85,6 +95,70 @@ def place_options(
             case Skip():
                 pass
     return body, tuple(warnings)
+
+
+def _rows_of_model(
+    options: Mapping[str, JsonValue], sampling: Iterable[str], thinks: bool, target: Target[WireProfile]
+) -> OptionTable:
+    """Return the rows for what the model, or its host, does not take."""
+    facts, profile = target.facts, target.profile
+    rows: dict[str, Option] = {}
+    if options.get("temperature") is not None and (profile.temperature_or_top_p or facts.temperature_or_top_p):
+        rows["top_p"] = Drop("it takes temperature or top_p, not both; top_p was left out.")
+    if facts.sampling == "never":
+        rows |= {name: _LOGPROBS.get(name, Drop(_NEVER)) for name in sampling}
+    elif facts.sampling == "unless_reasoning" and thinks:
+        rows |= sampling_options_while_reasoning(sampling)
+    if not facts.stop:
+        rows |= drop_options(["stop"], "the model takes no stop sequences; they were left out.")
+    return rows
+
+
+_NEVER = "the model takes no sampling options; it was left out."
+
+
+def _fitted_values(
+    options: Mapping[str, JsonValue], table: OptionTable, target: Target[WireProfile], warnings: list[LMWarning]
+) -> Mapping[str, JsonValue]:
+    """Return the options with values within the limits of the model and its host. Options that are not placed stay."""
+    placed = {name: value for name, value in options.items() if isinstance(table.get(name), Place)}
+    changed: JsonObject = {}
+    most, heat = target.temperature, placed.get("temperature")
+    if most is not None and isinstance(heat, int | float) and heat > most:
+        changed["temperature"] = most
+        warnings.append(
+            target_warning("temperature", target, f"takes at most {most:g}, not {heat:g}; {most:g} was sent.")
+        )
+    if "max_tokens" in placed and (limit := fit_max_tokens(options, target, warnings)) != placed["max_tokens"]:
+        changed["max_tokens"] = limit
+    if placed.get("stop") is not None and (stops := usable_stops(options, target, warnings)) != placed["stop"]:
+        changed["stop"] = stops or None
+    return {**options, **changed} if changed else options
+
+
+def fit_max_tokens(
+    options: Mapping[str, JsonValue], target: Target[WireProfile], warnings: list[LMWarning]
+) -> JsonValue:
+    """Return the option ``max_tokens``, the model's limit if that is smaller; ``None`` if not given."""
+    given, most = options.get("max_tokens"), target.max_output
+    if most is None or not isinstance(given, int) or isinstance(given, bool) or given <= most:
+        return given
+    detail = f"writes at most {most} tokens in one answer, not {given}; {most} was sent."
+    warnings.append(target_warning("max_tokens", target, detail))
+    return most
+
+
+def usable_stops(options: Mapping[str, JsonValue], target: Target[WireProfile], warnings: list[LMWarning]) -> JsonValue:
+    """Return the option ``stop`` without sequences of white space, if the model or its host refuses those."""
+    stop = options.get("stop")
+    if target.facts.blank_stops and target.profile.blank_stops:
+        return stop
+    given: list[JsonValue] = stop if isinstance(stop, list) else [stop]
+    usable = [text for text in given if not (isinstance(text, str) and not text.strip())]
+    if len(usable) == len(given):
+        return stop
+    warnings.append(target_warning("stop", target, "takes no stop sequence of white space only; it was left out."))
+    return usable
 
 
 def drop_options(names: Iterable[str], detail: str) -> OptionTable:
@@ -105,10 +179,10 @@ def sampling_options_while_reasoning(names: Iterable[str]) -> OptionTable:
     >>> [type(option).__name__ for option in table.values()]
     ['Drop', 'Refuse']
     """
-    return {name: _LOGPROBS.get(name, Drop(NO_SAMPLING)) for name in names}
+    return {name: _LOGPROBS.get(name, Drop(_NO_SAMPLING)) for name in names}
 
 
-NO_SAMPLING = "the model takes no sampling options while it reasons; it was left out."
+_NO_SAMPLING = "the model takes no sampling options while it reasons; it was left out."
 _LOGPROBS: OptionTable = dict.fromkeys(
     ("logprobs", "top_logprobs"),
     Refuse(

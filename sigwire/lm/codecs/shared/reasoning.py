@@ -1,18 +1,24 @@
-"""The option ``reasoning``: fit the requested effort or token budget to a model."""
+"""The option ``reasoning``: fit the requested effort or token budget to a model, its limit of tokens and its history."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from sigwire.core.json import JsonValue
+from sigwire.core.messages import Message
+from sigwire.core.parts import ThinkingPart
 from sigwire.core.request import Request
 from sigwire.core.response import LMWarning
 from sigwire.errors import InputError
 from sigwire.lm.codecs.shared.interface import Target, WireProfile
 from sigwire.lm.codecs.shared.options import require_feature, target_warning
+from sigwire.lm.histories.thinking import is_reasoning_item
 
 __all__ = [
-    "BUDGETS", "EFFORTS", "ReasoningRequest", "budget_for", "effort_for_budget", "fit_effort", "requested_reasoning",
+    "BUDGETS", "EFFORTS", "ReasoningRequest", "budget_for", "budget_within", "can_start_thinking", "effort_for_budget",
+    "fit_effort", "requested_reasoning",
 ]  # fmt: skip
 
 
@@ -94,3 +100,38 @@ def budget_for(asked: ReasoningRequest, target: Target[WireProfile]) -> tuple[in
         return budget, ()
     detail = f"takes budgets of {least} to {greatest} tokens; {budget} was requested instead."
     return budget, (target_warning("reasoning", target, detail),)
+
+
+def budget_within(budget: int, limit: JsonValue, target: Target[WireProfile], warnings: list[LMWarning]) -> int | None:
+    """Return the thinking budget below the token limit, against which it counts; ``None`` if the least one has no room."""
+    least, fitting = target.facts.budgets[0], budget
+    if isinstance(limit, int) and budget >= limit:
+        fitting = min(max(limit // 2, least), limit - 1)  # the other half is for the answer
+    if fitting < least:
+        detail = f"has no room to think within {limit} tokens; thinking was switched off."
+        warnings.append(target_warning("reasoning", target, detail))
+        return None
+    if fitting < budget:
+        detail = f"has {limit} tokens in all; a thinking budget of {fitting} was requested instead."
+        warnings.append(target_warning("reasoning", target, detail))
+    return fitting
+
+
+def can_start_thinking(messages: Sequence[Message], target: Target[WireProfile], warnings: list[LMWarning]) -> bool:
+    """Return False, with a warning, if results end the history and its loop of calls started without thinking.
+
+    Claude refuses a thinking budget then, on every host: "a final `assistant` message must start with a thinking block".
+    """
+    if not target.facts.thinks_first:
+        return True
+    backwards = itertools.dropwhile(lambda turn: turn.role == "user", reversed(messages))
+    loop = list(itertools.takewhile(lambda turn: turn.role in ("assistant", "tool"), backwards))
+    if not loop or loop[0].role != "tool":
+        return True
+    # Hosts of chat completions keep thinking in items beside the parts, without an order.
+    rules, first = target.history_rules, loop[-1].parts
+    if isinstance(first[0], ThinkingPart) or any(is_reasoning_item(part, rules) for part in first):
+        return True
+    detail = "cannot start to think inside a loop of calls; thinking was switched off."
+    warnings.append(target_warning("reasoning", target, detail))
+    return False

@@ -78,6 +78,7 @@ CONVERSATIONS: dict[str, tuple[tuple[Message, ...], JsonObject]] = {
                                 "source": {"s3Location": {"uri": "s3://b/a.csv"}},
                             }
                         },
+                        {"text": "See the attached document."},
                     ],
                 }
             ]
@@ -265,7 +266,10 @@ FIELDS: dict[str, tuple[Target[ConverseProfile], JsonObject, JsonObject, list[st
     "effort": (
         CLAUDE_5,
         {"reasoning": "medium"},
-        {"additionalModelRequestFields": {"thinking": {"type": "adaptive"}}, "outputConfig": {"effort": "medium"}},
+        {
+            "additionalModelRequestFields": {"thinking": {"type": "adaptive", "display": "summarized"}},
+            "outputConfig": {"effort": "medium"},
+        },
         [],
     ),
     "off": (CLAUDE_5, {"reasoning": "off"}, {"additionalModelRequestFields": {"thinking": {"type": "disabled"}}}, []),

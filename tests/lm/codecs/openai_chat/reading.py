@@ -70,7 +70,10 @@ def _read_options(rest: JsonObject, profile: ChatProfile) -> JsonObject:
 
 
 def _read_tool(tool: JsonObject) -> JsonObject:
-    return tool if "type" in tool else {"type": "function", **tool}
+    kind = tool.get("type")
+    if not isinstance(kind, str) or kind == "function":
+        return {"type": "function", **tool}
+    return {"type": kind, kind: {name: value for name, value in tool.items() if name != "type"}}
 
 
 def _read_choice(choice: JsonValue, profile: ChatProfile) -> ToolChoice | None:
