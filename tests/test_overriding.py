@@ -69,7 +69,7 @@ HOOKS: dict[type, set[str]] = {
 # Methods that only the user calls, or another method of this list: an override is called as any method of Python is.
 CALLED_BY_USERS = {
     "lm": {
-        "address", "base_url", "check_options", "close", "copy", "dump_state", "get_convo", "health", "history",
+        "address", "base_url", "check_options", "close", "copy", "dump_state", "get_convo", "health", "history", "masked",
         "history_size", "inspect_history", "load_state", "preview", "remaining", "sibling", "supported_params",
         "check_addresses", "supports_function_calling", "supports_reasoning", "supports_response_schema",
         "targets",  # a router calls it when it is made

@@ -113,7 +113,8 @@ class Ax(Library):
     def _forward(self, signature: str, values: Mapping[str, object], *tools: object) -> Mapping[str, Any]:
         lib: Any = importlib.import_module("axllm")
         client = lib.ai("openai", api_key=KEY, base_url=self.url, model=MODEL)
-        return lib.ax(signature, {"functions": [*tools]} if tools else None).forward(client, values)
+        made: Mapping[str, Any] = lib.ax(signature, {"functions": [*tools]} if tools else None).forward(client, values)
+        return made
 
     def typed(self, message: str) -> tuple[str, int]:
         result = self._forward('message:string -> topic:class "billing, delivery", order:number', {"message": message})

@@ -74,9 +74,11 @@ def _is_confirmed() -> bool:
 def _print(options: Namespace, found: Verification) -> None:
     import json
 
+    from sigwire.files.whole import write_whole
+
     found.show()
     if options.json:
-        Path(options.json).write_text(f"{json.dumps(found.to_json(), indent=2)}\n", encoding="utf-8")
+        write_whole(Path(options.json), f"{json.dumps(found.to_json(), indent=2)}\n")
     files = [path for path in (options.json, options.cassette) if path]
     advice = f"send {' and '.join(files)}" if files else "run it with --json FILE --cassette FILE, and send both"
     print(f"To renew the row of the table: {advice} (docs/verify.md).")

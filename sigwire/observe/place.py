@@ -68,6 +68,8 @@ def path_of(asker: object, program: object) -> str:
     """Return the path of the asking module in its program; the name of its class if it is not inside."""
     if program is None or program is asker:
         return "self"
+    if not hasattr(program, "named_sub_modules"):  # a function, as the program of an evaluation
+        return type(asker).__name__
     return _find_paths(program).get(id(asker)) or type(asker).__name__
 
 

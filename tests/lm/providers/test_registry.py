@@ -337,7 +337,7 @@ def test_bare_name_has_the_provider_that_alone_lists_it(model: str, prefix: str)
 @pytest.mark.parametrize(
     ("model", "problem"),
     [
-        ("llama-3.1-8b", "together, fireworks, cerebras have one of that name"),
+        ("llama-3.1-8b", "together, fireworks, cerebras, crusoe have one of that name"),
         ("my-model", r"making an LM\). Write provider/"),
     ],
 )

@@ -54,8 +54,8 @@ WHOSE: dict[Whose, str] = {
         "LMTransportError LMUnexpectedError LMUnsupportedModelError"
     ),
     "program": (
-        "CallerError ConfigurationError FieldDefinitionError InputError LMNotConfigured MissingState OverrideError "
-        "SignatureError StateError ToolDefinitionError UnsupportedFeature UnsupportedOption"
+        "CallerError ConfigurationError DataError FieldDefinitionError InputError LMNotConfigured MissingState OverrideError "
+        "SessionBusy SignatureError StateError ToolDefinitionError UnsupportedFeature UnsupportedOption"
     ),
     "run": "ApprovalNeeded BudgetSpent EventLoopError JournalDivergence RunIsLive ToolInterrupted",
     "author": "SigwireError",

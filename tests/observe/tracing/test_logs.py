@@ -21,7 +21,7 @@ from sigwire.lm.policy.cache.cache import read_environment
 from sigwire.observe.tracing.logs import log_to_stderr, log_warning
 from sigwire.optimizers.candidate import Candidate
 from sigwire.optimizers.events import Kept, Warned
-from sigwire.optimizers.optimizer import _SearchLog
+from sigwire.optimizers.progress import SearchLog
 from sigwire.testing import FakeProvider, Fault
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -220,7 +220,9 @@ def test_compilation_has_milestones(log: pytest.LogCaptureFixture) -> None:
 
 
 def test_candidate_that_a_search_keeps_is_a_milestone(log: pytest.LogCaptureFixture) -> None:
-    search = _SearchLog(cast(Any, SimpleNamespace(total=None)), None)
+    search = SearchLog(
+        cast(Any, SimpleNamespace(total=None)), None, cast(Any, SimpleNamespace(event=lambda event: None))
+    )
     search.add(Kept(Candidate(), "0.900 on 8 rows"))
     search.add(Warned("Nothing was tuned."))
     (kept,) = lines(log, "sigwire.optimize", logging.INFO)
