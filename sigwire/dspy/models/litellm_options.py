@@ -86,8 +86,10 @@ def read_options(model: str, model_type: str, given: Mapping[str, Any]) -> Model
     A model of ``model_type="text"`` is reached through LiteLLM. Raises ``ConfigurationError`` for an option that would
     change what a call does and has no counterpart.
 
-    >>> read_options("vertex_ai/gemini-2.5-pro", "chat", {"vertex_project": "p", "request_timeout": 3}).options
-    {'project': 'p', 'timeout': 3}
+    >>> read_options("vertex_ai/gemini-2.5-pro", "chat", {"vertex_project": "p", "request_timeout": 3}).options == {
+    ...     "project": "p", "timeout": 3
+    ... }
+    True
     >>> read_options("gpt-4o", "chat", {"custom_llm_provider": "azure"}).model
     'azure/gpt-4o'
     """
@@ -119,7 +121,7 @@ def chat_name(model: str, model_type: str) -> str:
 
 def _read_for_host(model: str, row: Provider, options: dict[str, Any]) -> None:
     """Change the options of a model that LiteLLM does not reach."""
-    for name in _INSTEAD.keys() & options.keys():
+    for name in sorted(_INSTEAD.keys() & options.keys()):
         raise ConfigurationError(f"{name} is not supported (creating LM({model!r})). {_INSTEAD[name]}")
     for name, argument in _VARIABLES.items():
         if argument in row.variables:
