@@ -122,6 +122,14 @@ def test_search_of_an_agent_with_many_turns_before_the_change_pays_less_than_hal
     assert reusing.asked().total() <= 0.5 * asking.asked().total()
 
 
+def test_answers_beyond_the_bound_are_asked_again_and_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sigwire.optimizers.engine.reuse._MOST_ANSWERS", 1)
+    _, first = found(TABLE["COPRO"], reuse=False)
+    bounded, second = found(TABLE["COPRO"], num_threads=1)
+    assert outcome(second) == outcome(first)
+    assert max(bounded.asked().values()) > 1
+
+
 @pytest.mark.parametrize("options", [{"num_threads": 1}, {"num_threads": 8}, {"awaited": True, "num_threads": 8}])
 def test_equal_questions_at_one_time_are_asked_once(options: Any) -> None:
     reusing, compiled = found(TABLE["COPRO"], **options)

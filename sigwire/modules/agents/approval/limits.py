@@ -9,6 +9,7 @@ from reprlib import repr as short
 from typing import Any, Literal, TypeAlias, cast, get_args
 
 from sigwire.core.json import JsonObject, decode_fields
+from sigwire.core.record import is_same
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.core.tools.tool import Approve, Tool
 from sigwire.errors import ConfigurationError
@@ -96,7 +97,7 @@ class CallCounts:
         if tool.max_calls is not None and used[tool.name] + planned[tool.name] >= tool.max_calls:
             return f"The limit of {tool.max_calls} calls of {tool.name} is reached. Continue without it."
         most = None if tool.repeat else rules.max_repeats
-        if most is None or used[tool.name] < most or self._repeats.get(_key(call), ("", 0))[1] < most:
+        if most is None or used[call.name] < most or self._repeats.get(_key(call), ("", 0))[1] < most:
             return ""
         self._repeated = tool.name
         return f"This call gave the same result {most} times, and is not run again. Do something else."
@@ -126,7 +127,7 @@ def _key(call: ToolCall) -> str:
 def _is_same(last: ToolResult | str, found: ToolResult) -> bool:
     if isinstance(last, str):
         return last == _digest(found)
-    return (last.content, last.is_error, last.media) == (found.content, found.is_error, found.media)
+    return is_same((last.content, last.is_error, last.media), (found.content, found.is_error, found.media))
 
 
 def _digest(result: ToolResult | str) -> str:

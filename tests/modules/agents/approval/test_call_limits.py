@@ -105,6 +105,32 @@ def test_order_of_arguments_makes_no_other_call() -> None:
     assert agent_of([find], [*calls, EXTRACTED])(q="x").termination_reason == "repeat"
 
 
+def test_result_that_is_no_number_is_the_same_result() -> None:
+    def measure() -> dict[str, float]:
+        return {"mean": float("nan")}
+
+    calls = [[ToolCall(f"c{at}", "measure", {})] for at in range(5)]
+    assert agent_of([measure], [*calls, EXTRACTED])(q="x").termination_reason == "repeat"
+
+
+def test_repetitions_count_over_resumed_runs() -> None:
+    ran: list[int] = []
+
+    def poll(job: int) -> str:
+        ran.append(job)
+        return "running"
+
+    agent = agent_of([Tool(poll, approve=True)], [*([call] for call in polls(5)), EXTRACTED])
+    with pytest.raises(ApprovalNeeded) as caught:
+        agent(q="x")
+    for name in ("c0", "c1"):
+        state = json.loads(json.dumps(caught.value.state))
+        with pytest.raises(ApprovalNeeded) as caught:
+            agent.resume(state, {name: "approve"})
+    result = agent.resume(json.loads(json.dumps(caught.value.state)), {"c2": "approve"})
+    assert (result.a, result.termination_reason, len(ran)) == ("extracted", "repeat", 3)
+
+
 def test_limits_count_over_resumed_runs() -> None:
     answers = [*([call] for call in polls(3)), EXTRACTED]
     agent = agent_of([Tool(poll, approve=True)], answers, max_calls=2)
