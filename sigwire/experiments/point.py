@@ -1,0 +1,43 @@
+"""``Point`` and ``Measured``: one cell of the grid of an experiment, and what was found at it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from sigwire.evaluate.result import EvaluationResult
+    from sigwire.optimizers.reports.report import OptimizationReport
+
+__all__ = ["AXES", "SEPARATOR", "Measured", "Point"]
+
+AXES = ("program", "dataset", "model", "adapter", "options", "wording", "optimizer")
+"""The axes of a grid but the seed, in the order in which their labels make the name of an arm."""
+
+SEPARATOR = " · "
+"""Joins the labels of an arm's name; no label may have it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """An arm at a seed. ``labels`` has the label of every axis of ``AXES``; ``arm`` is the name that tables show."""
+
+    labels: Mapping[str, str]
+    arm: str
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What was found at a point: the measurement on test rows, and the search before it (None without an optimizer).
+
+    ``shared`` is True where the search kept its student and the measurement is that of the arm without an optimizer.
+    """
+
+    point: Point
+    evaluation: EvaluationResult
+    search: OptimizationReport | None = None
+    folder: Path | None = None
+    shared: bool = False
