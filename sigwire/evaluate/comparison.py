@@ -134,7 +134,7 @@ class Comparison(HasCard):
     @property
     def sentences(self) -> Sequence[str]:
         """A sentence for each program but the baseline; then those of other metrics that are better or worse."""
-        found = [f"{each.metric}: {each.sentence}" for each in self._all[len(self.differences) :] if each.is_shown]
+        found = [f"{each.metric}: {each.sentence}" for each in self.all[len(self.differences) :] if each.is_shown]
         return [*(each.sentence for each in self.differences), *found]
 
     @property
@@ -146,10 +146,11 @@ class Comparison(HasCard):
     @property
     def worse(self) -> Sequence[ProgramDifference]:
         """The differences, of any metric, in which a program is worse than the baseline."""
-        return [each for each in self._all if each.verdict == "worse"]
+        return [each for each in self.all if each.verdict == "worse"]
 
     @property
-    def _all(self) -> Sequence[ProgramDifference]:
+    def all(self) -> Sequence[ProgramDifference]:
+        """The differences by every metric, those of the headline first."""
         return [*self.differences, *(each for found in self.others.values() for each in found)]
 
     @property
@@ -164,7 +165,7 @@ class Comparison(HasCard):
         from sigwire.evaluate.reports.comparison_page import comparison_page
         from sigwire.evaluate.reports.page import write_page
 
-        write_page(comparison_page(self.runs, self._all, self._card()), path)
+        write_page(comparison_page(self.runs, self.all, self._card()), path)
 
     def to_markdown(self) -> str:
         """Return the programs and differences as Markdown, for the description of a change."""
@@ -454,7 +455,7 @@ def _metric_cards(comparison: Comparison) -> Iterator[Card]:
             str(len(each.wins)),
             str(len(each.regressions)),
         ]
-        for each in comparison._all  # pyright: ignore[reportPrivateUsage]
+        for each in comparison.all
     ]
     yield Card("metrics", "p adjusted for all of them", table=[head, *rows], is_open=True)
 

@@ -86,7 +86,7 @@ def seeds_difference(
     before, after = ([fmean(row) for row in table] for table in (first, second))
     found = paired_difference(before, after, clusters, confidence=confidence, is_single_run=is_single_run, seed=seed)
     table = [[b - a for a, b in zip(*rows, strict=True)] for rows in zip(first, second, strict=True)]
-    if seeds == 1 or not any(map(any, table)) or found.is_few and found.interval is None:
+    if seeds == 1 or not any(map(any, table)) or (found.is_few and found.interval is None):
         return found
     looks = list(_looks(table, clusters))
     least, most = (-1.0, 1.0) if all(map(is_bounded, (*first, *second))) else (-math.inf, math.inf)
