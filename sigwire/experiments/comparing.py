@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -103,6 +104,13 @@ class ArmComparison(Comparison):
 
     axis: str = ""
     alone: tuple[str, ...] = ()
+
+    def to_html(self, path: str | os.PathLike[str]) -> None:
+        """Write the differences as one HTML file: a forest plot, sentences, a table."""
+        from sigwire.evaluate.reports.page import write_page
+        from sigwire.experiments.page import differences_page
+
+        write_page(differences_page(self, self._card(), self.axis), path)
 
     def _card(self) -> Card:
         head = ["arm", "baseline", "metric", "verdict", "difference", "interval", "p", "won", "lost"]

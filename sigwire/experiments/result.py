@@ -27,6 +27,7 @@ from sigwire.show.numbers import count
 
 if TYPE_CHECKING:
     from sigwire.evaluate.comparison import Comparison
+    from sigwire.optimizers.reports.plots import Svg
 
 __all__ = ["ExperimentResult"]
 
@@ -56,10 +57,15 @@ class ExperimentResult(HasCard):
     # --- arms
 
     @cached_property
+    def ordered(self) -> Sequence[Measured]:
+        """What was found at the points, in the order of their labels and seeds."""
+        return sorted(self.measured, key=lambda each: self._place(each.point))
+
+    @cached_property
     def arms(self) -> Mapping[str, ArmResult]:
         """The arms that were measured at one seed or more, by name, in the order of their labels."""
         found: dict[str, dict[int, Measured]] = {}
-        for each in sorted(self.measured, key=lambda each: self._place(each.point)):
+        for each in self.ordered:
             found.setdefault(each.point.arm, {})[each.point.seed] = each
         return {
             name: ArmResult(name, next(iter(points.values())).point.labels, points, self.metrics, self.confidence)
@@ -198,8 +204,7 @@ class ExperimentResult(HasCard):
         point, ``n``, ``scored``, ``failed``; of the measurement ``calls``, ``cost`` and ``seconds`` (of the program);
         ``search_calls`` and ``search_cost``.
         """
-        ordered = sorted(self.measured, key=lambda each: self._place(each.point))
-        return [point_row(each, self.metrics) for each in ordered]
+        return [point_row(each, self.metrics) for each in self.ordered]
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write the rows as CSV. Text that a spreadsheet would run as a formula gets a leading apostrophe (CWE-1236)."""
@@ -216,6 +221,33 @@ class ExperimentResult(HasCard):
     def to_latex(self) -> str:
         """Return the table of arms as LaTeX, which needs the package booktabs. Bold are the arms of ``best``."""
         return latex_table(self.table())
+
+    def to_html(self, path: str | os.PathLike[str], *, axis: str | None = None, baseline: str | None = None) -> None:
+        """Write the experiment as an HTML file, and the pages of its points beside it, in the folder ``<name>-points``.
+
+        Table, differences as a forest plot, seeds, front, points with links to their pages, and the record, folded. No
+        network is used. ``axis`` and ``baseline``: of the differences; by default the optimizers, else the first axis with
+        several labels, and its first label.
+        """
+        from sigwire.experiments.page import write_experiment_page
+
+        write_experiment_page(self, self._card(), path, axis, baseline)
+
+    def plot(self, kind: str = "score") -> Svg:
+        """Return a plot: "score" (mean over the calls of the search), "front" (mean over cost) or "seeds".
+
+        The front is by cost if all prices are known, else by calls. Raises ``InputError`` for other names.
+        """
+        from sigwire.experiments.plots import front_plot, plot_arms, score_plot, seeds_plot
+
+        arms = [*self.arms.values()]
+
+        def front() -> Svg:
+            is_priced = not any(arm.cost is None or arm.is_cost_partial for arm in arms)
+            by: Cost = "cost" if is_priced else "calls"
+            return front_plot(arms, self.costs(by), self.front(by), "$ for a seed" if is_priced else "calls for a seed")
+
+        return plot_arms(kind, {"score": lambda: score_plot(arms), "front": front, "seeds": lambda: seeds_plot(arms)})
 
     # --- shown
 
