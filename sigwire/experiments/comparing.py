@@ -99,10 +99,12 @@ class ArmComparison(Comparison):
     """Arms of an experiment, each with the one that differs in an axis only; ``ExperimentResult.compare`` makes it.
 
     ``differences`` are of the headline, ``others`` of each other metric; each has its own ``baseline``. ``runs`` is empty:
-    an arm has a run for each seed. ``alone``: arms whose counterpart is not in the grid, or not measured at one of their seeds.
+    an arm has a run for each seed. ``against``: the label of the baselines. ``alone``: arms whose baseline is not in the grid,
+    or not measured at one of their seeds.
     """
 
     axis: str = ""
+    against: str = ""
     alone: tuple[str, ...] = ()
 
     def to_html(self, path: str | os.PathLike[str]) -> None:
@@ -110,7 +112,7 @@ class ArmComparison(Comparison):
         from sigwire.evaluate.reports.page import write_page
         from sigwire.experiments.page import differences_page
 
-        write_page(differences_page(self, self._card(), self.axis), path)
+        write_page(differences_page(self, self._card()), path)
 
     def _card(self) -> Card:
         head = ["arm", "baseline", "metric", "verdict", "difference", "interval", "p", "won", "lost"]
@@ -134,17 +136,22 @@ class ArmComparison(Comparison):
                 rows.append((f"{each.name}: left out", [f"{count(each.omitted, 'row')} that lack a score"]))
         if self.alone:
             rows.append(("not compared", [f"{', '.join(self.alone)}: the other arm is not measured"]))
-        return Card("Comparison", f"by {self.axis}; p adjusted for {len(table)}", rows, [head, *table])
+        return Card(
+            "Comparison",
+            f"{self.axis} against {self.against}; p adjusted for {len(table)} (Holm)",
+            rows,
+            [head, *table],
+        )
 
 
 def compare_arms(
-    pairs: Sequence[tuple[ArmResult, ArmResult]], metrics: Sequence[str], axis: str, alone: Sequence[str]
+    pairs: Sequence[tuple[ArmResult, ArmResult]], metrics: Sequence[str], axis: str, against: str, alone: Sequence[str]
 ) -> ArmComparison:
     """Return the comparison of pairs of (baseline, arm), by all metrics, the headline first; Holm over all of both."""
     made = {metric: [ArmPair(first, second, metric) for first, second in pairs] for metric in metrics}
     found = adjusted_differences(made, pairs[0][0].confidence)
     headline, *rest = metrics
-    return ArmComparison({}, found[headline], {name: found[name] for name in rest}, axis, tuple(alone))
+    return ArmComparison({}, found[headline], {name: found[name] for name in rest}, axis, against, tuple(alone))
 
 
 def best_arms(arms: Sequence[ArmResult], metric: str) -> list[str]:

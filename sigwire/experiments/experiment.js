@@ -5,16 +5,16 @@ const pointRows = data.rows.map((row, at) => ({ id: String(at + 1), row, links: 
 function pointView() {
   const column = (key, label, digits) => ({ key, label, kind: "n", value: ({ row }) => row[key], cell: ({ row }) => digits === undefined ? number(row[key]) : fixed(row[key], digits) });
   const columns = [
-    ...data.axes.map((axis) => ({ key: axis, label: axis, kind: "v", value: ({ row }) => row[axis] })),
+    ...data.axes.map((axis) => ({ key: axis, label: axis, value: ({ row }) => row[axis] })),
     column("seed", "seed"),
     column("score", data.metrics[0], 3),
-    { key: "low", label: "interval", kind: "n", value: ({ row }) => row.low, cell: ({ row }) => `${fixed(row.low, 3)} … ${fixed(row.high, 3)}` },
+    { key: "low", label: "interval", kind: "n", value: ({ row }) => row.low, cell: ({ row }) => typeof row.low === "number" ? `${fixed(row.low, 3)} … ${fixed(row.high, 3)}` : "" },
     column("scored", "scored"),
     column("failed", "failed"),
     column("calls", "calls"),
     { ...column("cost", "cost"), cell: ({ row }) => money(row.cost) },
     { ...column("search_calls", "search calls"), cell: ({ row }) => number(row.search_calls || undefined) },
-    { key: "pages", label: "pages", kind: "v", value: ({ links }) => Object.keys(links).join(" "), cell: pageLinks },
+    { key: "pages", label: "pages", value: ({ links }) => Object.keys(links).join(" "), cell: pageLinks },
   ];
   const failed = pointRows.filter(({ row }) => row.failed).length;
   const filters = [

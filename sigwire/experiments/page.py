@@ -14,7 +14,7 @@ from typing import Protocol
 
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.errors import ConfigurationError, DataError
-from sigwire.evaluate.comparison import Comparison
+from sigwire.evaluate.comparison import ProgramDifference
 from sigwire.evaluate.reports import charts, summary
 from sigwire.evaluate.reports.page import ReportPage, package_text, write_page
 from sigwire.experiments.arm import ArmResult
@@ -23,9 +23,24 @@ from sigwire.optimizers.reports.plots import Svg
 from sigwire.show.card import Card
 from sigwire.show.numbers import count
 
-__all__ = ["PagedExperiment", "differences_page", "write_experiment_page"]
+__all__ = ["ComparedArms", "PagedExperiment", "differences_page", "write_experiment_page"]
 
 NOTE = "The table of points needs JavaScript. result.rows() has it."
+
+
+class ComparedArms(Protocol):
+    """An ``ArmComparison``, as pages read it."""
+
+    @property
+    def axis(self) -> str: ...
+    @property
+    def against(self) -> str: ...
+    @property
+    def differences(self) -> Sequence[ProgramDifference]: ...
+    @property
+    def all(self) -> Sequence[ProgramDifference]: ...
+    @property
+    def sentences(self) -> Sequence[str]: ...
 
 
 class PagedExperiment(Protocol):
@@ -43,7 +58,7 @@ class PagedExperiment(Protocol):
     def arms(self) -> Mapping[str, ArmResult]: ...
     def table(self) -> list[list[str]]: ...
     def rows(self) -> list[dict[str, JsonValue]]: ...
-    def compare(self, axis: str, baseline: str) -> Comparison: ...
+    def compare(self, axis: str, baseline: str) -> ComparedArms: ...
     def plot(self, kind: str = ...) -> Svg: ...
 
 
@@ -121,31 +136,34 @@ def _differences(found: PagedExperiment, axis: str | None, baseline: str | None)
         return
     axis = axis or several[0]
     try:
-        yield from _comparison_parts(found.compare(axis, baseline or found.axes[axis][0]), axis)
+        yield from _comparison_parts(found.compare(axis, baseline or found.axes[axis][0]))
     except DataError as error:
         yield f'<p class="note">{summary.text(error, 400)}</p>'
 
 
-def differences_page(comparison: Comparison, card: Card, axis: str) -> ReportPage:
+def differences_page(comparison: ComparedArms, card: Card) -> ReportPage:
     """Return the page of a comparison of arms."""
     head = summary.header("comparison", card.subtitle, [])
-    parts = [head, *_comparison_parts(comparison, axis), summary.card_table(card.table)]
-    return ReportPage(f"by {axis}", "".join(parts), {"kind": "differences"}, "", "")
+    parts = [head, *_comparison_parts(comparison), summary.card_table(card.table)]
+    return ReportPage(card.subtitle, "".join(parts), {"kind": "differences"}, "")
 
 
-def _comparison_parts(comparison: Comparison, axis: str) -> Iterator[str]:
+def _comparison_parts(comparison: ComparedArms) -> Iterator[str]:
     headline = comparison.differences[0].metric
     lines = [
         (
-            f"{each.name} − {each.baseline}" if each.metric == headline else f"{each.name} · {each.metric}",
+            each.name if each.metric == headline else f"{each.name} · {each.metric}",
             each.difference.mean,
             *charts.ends(each.difference.interval),
         )
         for each in comparison.all
     ]
-    caption = f"difference by {axis}, p and intervals adjusted for {count(len(lines), 'comparison')} (Holm)"
+    caption = (
+        f"{headline} less that of the arm with {comparison.axis} {comparison.against}; intervals adjusted for "
+        f"{count(len(lines), 'comparison')} (Holm)"
+    )
     sentences = "".join(f"<li>{summary.text(each, 600)}</li>" for each in comparison.sentences)
-    yield f"<section><h2>differences by {summary.text(axis)}</h2>"
+    yield f"<section><h2>differences by {summary.text(comparison.axis)}</h2>"
     yield summary.figures([(caption, charts.interval_lines(lines, is_difference=True))], is_broad=True)
     yield f'<details class="card"><summary>in sentences</summary><ul>{sentences}</ul></details></section>'
 

@@ -110,19 +110,20 @@ def _numbers(arm: ArmResult) -> Iterator[float]:
 def _row(arm: ArmResult, scale: Scale, y: float) -> Iterator[str]:
     """Yield the name of an arm, its mean and interval, and its seeds below them."""
     middle, colour = y + 26.0, {"fill": "currentColor"}
-    yield _text(0, y + 12, inline(arm.name, 40))
-    yield _text(100, y + 12, number(arm.mean), "end")
+    yield label(percent(0), y + 12, inline(arm.name, 40), css="name", **colour)
+    yield label(percent(100), y + 12, number(arm.mean), "end", css="name", **colour)
     if arm.interval is not None:
         low, high = scale.at(arm.interval.low), scale.at(arm.interval.high)
         title = f"{inline(arm.name)}: {interval_text(arm.interval)}"
         band = {"x": percent(low), "width": percent(max(high - low, 0.3)), "rx": "4", "opacity": "0.18", **colour}
-        yield mark("rect", title, y=middle - 5, height="10", **band)
+        yield mark("rect", title, css="band", y=middle - 5, height="10", **band)
     x = percent(scale.at(arm.mean))
     yield mark("line", x1=x, x2=x, y1=middle - 8, y2=middle + 8, stroke="currentColor", stroke_width="2")
     for seed, mean in arm.seed_means.items():
         yield mark(
             "circle",
             f"seed {seed}: {mean:.3f}",
+            css="dot",
             cx=percent(scale.at(mean)),
             cy=middle,
             r="3.5",

@@ -18,7 +18,7 @@ from sigwire.errors import ConfigurationError, DataError, InputError, suggest
 from sigwire.evaluate.figures.exports import csv_text, write_text
 from sigwire.evaluate.pareto import pareto_front
 from sigwire.experiments.arm import ArmResult
-from sigwire.experiments.comparing import ONE_SEED, Sensitivity, best_arms, compare_arms, sensitivity_of
+from sigwire.experiments.comparing import ONE_SEED, ArmComparison, Sensitivity, best_arms, compare_arms, sensitivity_of
 from sigwire.experiments.point import AXES, SEPARATOR, Measured, Point
 from sigwire.experiments.tables import arm_card_table, arm_table, latex_table, point_row
 from sigwire.show.card import Card, HasCard
@@ -26,7 +26,6 @@ from sigwire.show.markdown import card_markdown
 from sigwire.show.numbers import count
 
 if TYPE_CHECKING:
-    from sigwire.evaluate.comparison import Comparison
     from sigwire.optimizers.reports.plots import Svg
 
 __all__ = ["ExperimentResult"]
@@ -98,7 +97,7 @@ class ExperimentResult(HasCard):
 
     # --- comparisons
 
-    def compare(self, axis: str, baseline: str, metric: str | None = None) -> Comparison:
+    def compare(self, axis: str, baseline: str, metric: str | None = None) -> ArmComparison:
         """Compare each arm with the one that differs in ``axis`` only, where it has the label ``baseline``.
 
         ``metric``: the only one that is compared; by default each is, the headline first. p values and intervals are adjusted
@@ -132,7 +131,7 @@ class ExperimentResult(HasCard):
                 f"No arm can be compared with one of {axis} {baseline!r:.80} (comparing arms): no two of them have a seed and "
                 "a scored row in common. Run what is missing, or compare another axis."
             )
-        return compare_arms(pairs, self.metrics if metric is None else [metric], axis, alone)
+        return compare_arms(pairs, self.metrics if metric is None else [metric], axis, baseline, alone)
 
     def sensitivity(self, axis: str) -> Mapping[str, Sensitivity]:
         """Return how far the labels of an axis move the mean, for each group of arms that differ in it only, by its name.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple, Protocol
@@ -272,9 +272,19 @@ def scatter(
     """
     axes = _Axes.around([0.0, *(each.x for each in dots)], [each.y for each in dots], unit)
     parts = [axes.dot(x, y, 6.0 if large else 3.5, name, is_faint=faint) for x, y, name, large, faint, _ in dots]
-    texts = [_text(axes.x.at(each.x), axes.y.at(each.y) - 9, each.text, "middle") for each in dots if each.text]
     rows = [_text(0, HEIGHT + 16 + LEGEND * place, each) for place, each in enumerate(legend)]
-    return axes.drawing(title, [*axes.steps(line), *parts, *texts], rows, 10 + LEGEND * len(legend))
+    return axes.drawing(title, [*axes.steps(line), *parts, *_beside(axes, dots)], rows, 10 + LEGEND * len(legend))
+
+
+def _beside(axes: _Axes, dots: Sequence[Dot]) -> Iterator[str]:
+    """Yield the texts at the right of dots; those that would stand on another one are moved down."""
+    taken: list[tuple[float, float]] = []
+    for each in sorted(dots, key=lambda each: axes.y.at(each.y)):
+        if each.text:
+            x, y = axes.x.at(each.x), axes.y.at(each.y) + 4
+            y = max([y, *(other + 12 for place, other in taken if abs(place - x) < 6)])
+            taken.append((x, y))
+            yield label(percent(x), y, each.text, dx=10, fill="currentColor")
 
 
 @dataclass(frozen=True, slots=True)
@@ -316,7 +326,7 @@ class _Axes:
     def dot(self, x: float, y: float, radius: float, title: str, *, is_faint: bool = False) -> str:
         faint = {"opacity": "0.35"} if is_faint else {}
         place: dict[str, float | str] = {"cx": percent(self.x.at(x)), "cy": self.y.at(y)}
-        return mark("circle", title, **place, r=radius, fill="currentColor", **faint)
+        return mark("circle", title, css="dot", **place, r=radius, fill="currentColor", **faint)
 
     def steps(self, places: Sequence[tuple[float, float]]) -> list[str]:
         """Return the line through some places."""
