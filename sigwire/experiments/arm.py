@@ -120,6 +120,8 @@ class ArmResult(HasCard):
     def scores(self, metric: str, seeds: Sequence[int]) -> dict[str, tuple[float, ...]]:
         """Return the scores of each row that has one at all of some seeds, by its id."""
         found: dict[str, tuple[float, ...]] = {}
+        if not seeds:
+            return found
         first, *rest = (self.values(metric, seed) for seed in seeds)
         for row, value in first.items():
             scores = (value, *(each.get(row) for each in rest))

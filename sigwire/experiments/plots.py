@@ -19,7 +19,7 @@ __all__ = ["front_plot", "plot_arms", "score_plot", "seeds_plot"]
 
 ROW, LEFT, RIGHT = 42, 3.0, 97.0
 """Height of an arm; percent of the width where the axis begins and ends."""
-MOST_OF_NAME = 60
+MOST_OF_NAME = 34  # so many characters fit on a phone, beside number and mean
 
 
 def score_plot(arms: Sequence[ArmResult]) -> Svg:
@@ -110,7 +110,7 @@ def _numbers(arm: ArmResult) -> Iterator[float]:
 def _row(arm: ArmResult, scale: Scale, y: float) -> Iterator[str]:
     """Yield the name of an arm, its mean and interval, and its seeds below them."""
     middle, colour = y + 26.0, {"fill": "currentColor"}
-    yield label(percent(0), y + 12, inline(arm.name, 40), css="name", **colour)
+    yield label(percent(0), y + 12, inline(arm.name, MOST_OF_NAME), css="name", **colour)
     yield label(percent(100), y + 12, number(arm.mean), "end", css="name", **colour)
     if arm.interval is not None:
         low, high = scale.at(arm.interval.low), scale.at(arm.interval.high)

@@ -44,7 +44,7 @@ def looks(scores: Numbers) -> tuple[Numbers, ...]:
     rest = (left**2).sum((1, 2)) / ((n - 1) * (seeds - 1)) / (n * seeds)
     both = of_rows + of_seeds - rest
     below = of_rows**2 / (n - 1) + of_seeds**2 / (seeds - 1) + rest**2 / ((n - 1) * (seeds - 1))
-    return mean, of_rows, of_seeds, both, numpy.maximum(both**2 / numpy.maximum(below, 1e-300), 1)
+    return mean, of_rows, of_seeds, both, numpy.maximum(both**2 / numpy.maximum(below, 1e-300), seeds - 1)
 
 
 def p_values(differences: Numbers) -> Numbers:

@@ -45,7 +45,7 @@ def crossed(scores: Sequence[Sequence[float]], confidence: float = 0.95) -> tupl
     rows, columns, rest = mean_squares(scores)
     variance = (rows + columns - rest) / (n * seeds)
     below = rows**2 / (n - 1) + columns**2 / (seeds - 1) + rest**2 / ((n - 1) * (seeds - 1))
-    freedom = (rows + columns - rest) ** 2 / below
+    freedom = max((rows + columns - rest) ** 2 / below, seeds - 1)
     mean, error = float(numpy.mean(scores)), math.sqrt(variance)
     low, high = scipy.stats.t.interval(confidence, freedom, mean, error)
     return float(low), float(high), float(2 * scipy.stats.t.sf(abs(mean) / error, freedom))
