@@ -101,6 +101,9 @@ from sigwire.evaluate.result import EvaluationResult
 from sigwire.evaluate.running.run import EvaluationAborted, EvaluationInterrupted, ExampleDone
 from sigwire.evaluate.scores import MetricError, Score
 
+# Experiments
+from sigwire.experiments.result import ExperimentResult
+
 # Metrics
 from sigwire.evaluate.metrics.answers import answer_exact_match, answer_passage_match, contains, within
 from sigwire.evaluate.metrics.bfcl import bfcl_match, load_bfcl
@@ -291,6 +294,7 @@ __all__ = [
     "Example",
     "ExampleDone",
     "Examples",
+    "ExperimentResult",
     "FakeLM",
     "FetchError",
     "FetchPolicy",

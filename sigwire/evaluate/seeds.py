@@ -33,7 +33,7 @@ from sigwire.evaluate.statistics import (
     wilson_interval,
 )
 
-__all__ = ["ScoreTable", "seeds_difference", "seeds_interval"]
+__all__ = ["ScoreTable", "seeds_difference", "seeds_interval", "seeds_p"]
 
 ScoreTable: TypeAlias = "Sequence[Sequence[float]]"
 """For each example its score at each seed; all rows have the same seeds, in one order."""
@@ -85,7 +85,7 @@ def seeds_difference(
     is_single_run = is_single_run and seeds == 1
     before, after = ([fmean(row) for row in table] for table in (first, second))
     found = paired_difference(before, after, clusters, confidence=confidence, is_single_run=is_single_run, seed=seed)
-    table = [[b - a for a, b in zip(*rows, strict=True)] for rows in zip(first, second, strict=True)]
+    table = _differences(first, second)
     if seeds == 1 or not any(map(any, table)) or (found.is_few and found.interval is None):
         return found
     looks = list(_looks(table, clusters))
@@ -98,6 +98,21 @@ def seeds_difference(
     if found.smallest is not None:
         smallest.append(found.smallest)
     return replace(found, interval=interval, p=p, smallest=max(smallest, default=None))
+
+
+def seeds_p(first: ScoreTable, second: ScoreTable, clusters: Clusters | None = None) -> float:
+    """Return the p of ``seeds_difference`` by the looks over seeds alone: it is that or more. 0 with one seed.
+
+    >>> seeds_p([[0.0, 0.0, 0.0]] * 9, [[0.3, -0.2, 0.1]] * 9) > 0.5
+    True
+    """
+    if not first or len(first[0]) == 1:
+        return 0.0
+    return max(each.p for each in _looks(_differences(first, second), clusters))
+
+
+def _differences(first: ScoreTable, second: ScoreTable) -> list[list[float]]:
+    return [[b - a for a, b in zip(*rows, strict=True)] for rows in zip(first, second, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
