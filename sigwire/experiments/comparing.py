@@ -68,7 +68,7 @@ class ArmPair:
 
     @property
     def note(self) -> str:
-        """What one seed cannot show, if an arm was searched for."""
+        """The end of the sentence: what one seed cannot show, if an arm has a search."""
         return ONE_SEED if self.seeds == 1 and (self.first.reports or self.second.reports) else ""
 
     @cached_property

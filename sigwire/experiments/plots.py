@@ -17,7 +17,7 @@ from sigwire.show.svg import Scale, label, mark, percent
 
 __all__ = ["front_plot", "plot_arms", "score_plot", "seeds_plot"]
 
-ROW, LEFT, RIGHT = 42, 3.0, 97.0
+ROW, START, END = 42, 3.0, 97.0
 """Height of an arm; percent of the width where the axis begins and ends."""
 MOST_OF_NAME = 34  # so many characters fit on a phone, beside number and mean
 
@@ -90,7 +90,7 @@ def seeds_plot(arms: Sequence[ArmResult]) -> Svg:
     arms = _known(arms)
     known = [value for arm in arms for value in _numbers(arm)]
     margin = (max(known) - min(known)) * 0.05 or 0.05
-    scale = Scale(min(known) - margin, max(known) + margin, LEFT, RIGHT)
+    scale = Scale(min(known) - margin, max(known) + margin, START, END)
     foot = ROW * len(arms) + 8
     parts = [part for at, arm in enumerate(arms) for part in _row(arm, scale, 8 + at * ROW)]
     ends = {"stroke": "currentColor", "stroke_width": "1", "opacity": "0.55"}

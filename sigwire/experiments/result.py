@@ -36,7 +36,7 @@ Cost: TypeAlias = Literal["cost", "calls", "search_calls", "tokens", "seconds"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExperimentResult(HasCard):
-    """What an experiment found. ``Experiment.run`` and ``load_experiment`` make it; ``result["mini · gepa"]`` is an arm.
+    """The result of an experiment. ``Experiment.run`` and ``load_experiment`` make it; ``result["mini · gepa"]`` is an arm.
 
     ``axes``: the labels of each axis, in order; ``measured``: what was found at each point; ``missing``: the points that were
     not measured, so that ``status`` is "partial"; ``metrics``: their names, the headline first; ``record``: that of
@@ -57,7 +57,7 @@ class ExperimentResult(HasCard):
 
     @cached_property
     def ordered(self) -> Sequence[Measured]:
-        """What was found at the points, in the order of their labels and seeds."""
+        """The measured points, in the order of their labels and seeds."""
         return sorted(self.measured, key=lambda each: self._place(each.point))
 
     @cached_property
@@ -270,8 +270,8 @@ class ExperimentResult(HasCard):
                 "best",
                 [", ".join(self.best), "in bold, or with a star: no arm is shown to be better (all pairs, Holm)"],
             )
-        if left_out := [f"{arm.name}: {arm.omitted}" for arm in arms if arm.omitted]:
-            yield "left out", [f"rows without a score at some seed: {', '.join(left_out)}"]
+        if omitted := [f"{arm.name}: {arm.omitted}" for arm in arms if arm.omitted]:
+            yield "left out", [f"rows without a score at some seed: {', '.join(omitted)}"]
         if failed := [f"{arm.name}: {arm.failed:,}" for arm in arms if arm.failed]:
             yield "failed", [", ".join(failed)]
         if any(arm.reports and len(arm.points) == 1 for arm in arms):

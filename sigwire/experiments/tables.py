@@ -23,7 +23,7 @@ __all__ = ["arm_card_table", "arm_table", "latex_table", "point_row"]
 def arm_table(arms: Sequence[ArmResult], best: Collection[str], seeds: int) -> list[list[str]]:
     """Return the table of arms; the first row names the columns. ``seeds``: those of the experiment.
 
-    Columns that say nothing are left out: spread of one seed, searches where there are none, failures if there are none.
+    Columns without content are left out: spread of one seed, searches where there are none, failures if there are none.
     """
     headline, *rest = arms[0].metric_names if arms else ("score",)
     columns = [["arm", *(each.name for each in arms)]]

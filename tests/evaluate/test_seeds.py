@@ -186,7 +186,7 @@ def test_equal_scores_without_a_range_have_no_interval() -> None:
     assert seeds_interval([[7.0, 7.0]] * 9) is None
 
 
-def test_smallest_difference_grows_with_the_luck_of_seeds() -> None:
+def test_smallest_difference_is_larger_if_seeds_have_luck() -> None:
     calm = seeds_difference([[0.0] * 3] * 50, [[float(row % 2)] * 3 for row in range(50)])
     lucky = seeds_difference([[0.0] * 3] * 50, [[0.0, float(row % 2), 1.0] for row in range(50)])
     assert calm.smallest is not None

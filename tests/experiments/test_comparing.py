@@ -110,7 +110,7 @@ def test_every_metric_is_compared_and_counts_for_holm_and_one_alone_does_not() -
 
 
 @pytest.mark.parametrize("better", [0.2, 0.9])
-def test_one_seed_says_nothing_about_the_optimizer(better: float) -> None:
+def test_each_sentence_about_one_seed_ends_with_what_it_cannot_show(better: float) -> None:
     found = make_experiment({"none": {0: scores(0.2)}, "gepa": {0: scores(better)}})
     comparison = found.compare("optimizer", "none")
     assert all(sentence.endswith(f"; {ONE_SEED}.") for sentence in comparison.sentences)

@@ -85,7 +85,7 @@ def test_arm_without_a_scored_row_has_no_mean_and_is_shown() -> None:
     assert found.front("calls") == ("gepa",)
 
 
-def test_failures_of_the_program_count_as_the_evaluation_counts_them() -> None:
+def test_failures_of_the_program_have_the_failure_score() -> None:
     wrong = failed_cell("program", "OutputTruncated", 0.0)
     arm = make_experiment({"none": {0: [1, wrong], 1: [wrong, wrong]}})["none"]
     assert (arm.failed, dict(arm.failures), arm.mean) == (3, {"OutputTruncated": 3}, 0.25)
@@ -104,7 +104,7 @@ def test_metric_of_which_no_row_has_a_score_counts_failures_as_the_headline_does
     assert arm.metrics == {"exact": 0.0, "short": 0.0}
 
 
-def test_what_arms_took_is_summed_and_shared_measurements_count_as_their_own() -> None:
+def test_calls_costs_and_tokens_of_an_arm_are_sums_over_its_seeds() -> None:
     cells = [
         scored_cell(1.0, requests=2, cost=0.25, seconds=1.5, usage={"m": {"input_tokens": 7, "output_tokens": 3}})
     ] * 4

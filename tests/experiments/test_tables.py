@@ -72,7 +72,7 @@ def test_cell_that_begins_with_a_bracket_is_no_option_of_the_line_break() -> Non
     assert "\n{}[x]" in latex_table([["arm"], ["[x]"]])
 
 
-def test_table_has_no_column_that_says_nothing() -> None:
+def test_table_has_no_column_without_content() -> None:
     one = make_experiment({"mini": {0: [1, 0]}}, axes=("model",)).table()
     assert one[0] == ["arm", "exact", "interval", "n", "calls", "cost"]
     assert grid().table()[0] == [
