@@ -64,7 +64,8 @@ USED_BY: dict[type, set[str]] = {dspy.Module: {"__call__", "acall"}, dspy.ReAct:
 # Methods of sigwire's own steps, by the classes whose calls use them; a module of the user calls its own.
 HOOKS: dict[type, set[str]] = {
     **{base: {"plan_for", "prepare_inputs"} for base in (sigwire.Predict, dspy.Predict)},
-    **{base: {"prepare_inputs", "run_fields", "turn_steps"} for base in (sigwire.ReAct, dspy.ReAct)},
+    sigwire.ReAct: {"loop_options", "prepare_inputs", "run_fields", "turn_steps"},
+    dspy.ReAct: {"loop_options", "prepare_inputs", "run_fields", "takes_text_loop", "turn_steps", "use_text_loop"},
 }
 # Methods that only the user calls, or another method of this list: an override is called as any method of Python is.
 CALLED_BY_USERS = {

@@ -208,6 +208,9 @@ def test_names_are_unique() -> None:
             super().__init__()
             self.sub = inner_predictor()
 
+        def forward(self, sub: Any) -> Prediction:
+            return Prediction(text=str(sub))
+
     class Both(Module):
         def __init__(self) -> None:
             super().__init__()
