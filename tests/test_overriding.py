@@ -64,8 +64,7 @@ USED_BY: dict[type, set[str]] = {dspy.Module: {"__call__", "acall"}, dspy.ReAct:
 # Methods of sigwire's own steps, by the classes whose calls use them; a module of the user calls its own.
 HOOKS: dict[type, set[str]] = {
     **{base: {"plan_for", "prepare_inputs"} for base in (sigwire.Predict, dspy.Predict)},
-    sigwire.ReAct: {"loop_options", "prepare_inputs", "run_fields", "turn_steps"},
-    dspy.ReAct: {"loop_options", "prepare_inputs", "run_fields", "takes_text_loop", "turn_steps", "use_text_loop"},
+    **{base: {"prepare_inputs", "run_fields", "turn_steps"} for base in (sigwire.ReAct, dspy.ReAct)},
 }
 # Methods that only the user calls, or another method of this list: an override is called as any method of Python is.
 CALLED_BY_USERS = {
@@ -86,6 +85,8 @@ CALLED_BY_USERS = {
         "named_predictors", "named_sub_modules", "parameters", "predictors", "prepare_state", "preview", "reset",
         "reset_copy", "resume", "resume_stream", "save", "session", "set_lm", "show", "update_config",
         "tool_source",  # a tool calls it when it is made: tests/core/tools/test_module_tool.py
+        "loop_options",  # saving calls it: tests/dspy/test_text_loop.py
+        "takes_text_loop", "use_text_loop",  # streams and loaders of the door do: tests/dspy/test_text_loop.py
     },
     "tool": {
         "from_function", "from_json", "from_langchain", "from_mcp_tool", "from_schema", "of", "show", "then", "to_json",
