@@ -22,7 +22,7 @@ import pytest
 
 import sigwire
 from sigwire import Budget, BudgetSpent, Price
-from sigwire.errors import BudgetSpent, ConfigurationError, LMRateLimitError
+from sigwire.errors import ConfigurationError, LMRateLimitError
 from sigwire.evaluate.rows.map_rows import map_rows
 from sigwire.jobs import permits as permits_module
 from sigwire.jobs.coordinator import Coordinator

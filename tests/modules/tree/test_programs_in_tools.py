@@ -16,7 +16,7 @@ import pytest
 
 import sigwire
 import sigwire.dspy as dspy
-from sigwire.core.example import Example
+from sigwire.core.example import Example, Prediction
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import ConfigurationError, LMServerError, MissingState, StateError
 from sigwire.evaluate.evaluation import Evaluate
