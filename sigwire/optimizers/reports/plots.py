@@ -276,15 +276,19 @@ def scatter(
     return axes.drawing(title, [*axes.steps(line), *parts, *_beside(axes, dots)], rows, 10 + LEGEND * len(legend))
 
 
+_MIDDLE = (START + END) / 2
+
+
 def _beside(axes: _Axes, dots: Sequence[Dot]) -> Iterator[str]:
-    """Yield the texts at the right of dots; those that would stand on another one are moved down."""
+    """Yield the texts beside dots, towards the middle; those that would stand on another one are moved down."""
     taken: list[tuple[float, float]] = []
     for each in sorted(dots, key=lambda each: axes.y.at(each.y)):
         if each.text:
             x, y = axes.x.at(each.x), axes.y.at(each.y) + 4
             y = max([y, *(other + 12 for place, other in taken if abs(place - x) < 6)])
             taken.append((x, y))
-            yield label(percent(x), y, each.text, dx=10, fill="currentColor")
+            anchor, shift = ("start", 10) if x < _MIDDLE else ("end", -10)
+            yield label(percent(x), y, each.text, anchor, dx=shift, fill="currentColor")
 
 
 @dataclass(frozen=True, slots=True)
