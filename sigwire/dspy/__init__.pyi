@@ -91,6 +91,13 @@ from sigwire.evaluate.result import EvaluationResult
 from sigwire.evaluate.running.run import EvaluationAborted, EvaluationInterrupted, ExampleDone
 from sigwire.evaluate.scores import MetricError, Score
 
+# Experiments
+from sigwire.experiments.experiment import Experiment
+from sigwire.experiments.folder import load_experiment
+from sigwire.experiments.planning import ExperimentPlan
+from sigwire.experiments.progress import ExperimentProgress
+from sigwire.experiments.running import PointDone
+
 # Metrics
 from sigwire.evaluate.metrics.answers import answer_exact_match, answer_passage_match, contains, within
 from sigwire.evaluate.metrics.bfcl import bfcl_match, load_bfcl
@@ -358,6 +365,9 @@ __all__ = [
     "Example",
     "ExampleDone",
     "Examples",
+    "Experiment",
+    "ExperimentPlan",
+    "ExperimentProgress",
     "FakeLM",
     "FetchError",
     "FetchPolicy",
@@ -426,6 +436,7 @@ __all__ = [
     "OutputTruncated",
     "Parallel",
     "PendingCall",
+    "PointDone",
     "PortableHistory",
     "Predict",
     "Prediction",
@@ -542,6 +553,7 @@ __all__ = [
     "load",
     "load_bfcl",
     "load_examples",
+    "load_experiment",
     "load_program",
     "load_records",
     "load_settings",

@@ -4,5 +4,7 @@ declaration  the options of a grid, checked      experiment  Experiment
 planning     ExperimentPlan, before any call     running     a run under way, and its events
 record       experiment.json, and what changed   folder      the files of an experiment, load_experiment
 progress     how many points are finished        point       Point and Measured: a cell of the grid, and what was found
-stand_in     until ``result`` is there
+result       ExperimentResult                    arm         ArmResult: an arm over its seeds
+comparing    pairs of arms, the best, sensitivity
+tables       the table of arms, LaTeX, flat rows
 """

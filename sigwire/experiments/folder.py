@@ -240,10 +240,7 @@ def made_result(
     path: Path, record: Mapping[str, Any], points: Sequence[Point], found: Mapping[str, Measured]
 ) -> ExperimentResult:
     """Return the result of some points of a record."""
-    try:
-        from sigwire.experiments.result import ExperimentResult
-    except ImportError:
-        from sigwire.experiments.stand_in import ExperimentResult
+    from sigwire.experiments.result import ExperimentResult  # plans do not need it
 
     keys = [point_key(point) for point in points]
     missing = [point for key, point in zip(keys, points, strict=True) if key not in found]
