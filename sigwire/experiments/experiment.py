@@ -52,12 +52,13 @@ class Experiment(ExperimentOptions):
     >>> from sigwire.core.example import Example
     >>> from sigwire.data.splitting import DataSplit
     >>> from sigwire.lm.fake import FakeLM
+    >>> from sigwire.modules.chain_of_thought import ChainOfThought
     >>> from sigwire.modules.predict import Predict
     >>> rows = [Example(question=f"{n}+{n}?", answer=str(2 * n)).with_inputs("question") for n in range(6)]
     >>> def exact(example, prediction):
     ...     return example.answer == prediction.answer
     >>> experiment = Experiment(
-    ...     programs={"short": Predict("question -> answer"), "long": Predict("question -> answer", "Think first.")},
+    ...     programs={"short": Predict("question -> answer"), "long": ChainOfThought("question -> answer")},
     ...     models={"right": FakeLM(lambda request: {"answer": "2"}), "wrong": FakeLM(lambda request: {"answer": "?"})},
     ...     datasets=DataSplit((), (), tuple(rows)),
     ...     metric=exact,

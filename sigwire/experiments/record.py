@@ -16,6 +16,7 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from hashlib import sha256
 from importlib import metadata
 from pathlib import Path
@@ -244,12 +245,7 @@ def merged_record(old: JsonObject, new: JsonObject) -> JsonObject:
 
 def environment() -> JsonObject:
     """Return the facts of the place of a run: time, versions, installed packages, lock file, commit."""
-    installed: set[str] = set()
-    for each in metadata.distributions():
-        name: str | None = each.metadata["Name"]
-        if name:
-            installed.add(f"{name}=={each.version}")
-    packages = sorted(installed, key=str.lower)
+    packages = _packages()
     found: JsonObject = {
         **surroundings(with_git=False),
         "platform": platform.platform(),
@@ -262,6 +258,13 @@ def environment() -> JsonObject:
     if (git := git_details()) is not None:
         found["git"] = git
     return found
+
+
+@lru_cache(maxsize=1)
+def _packages() -> tuple[str, ...]:
+    """Return the installed packages with their versions: reading them takes half a second."""
+    found = ((each.metadata["Name"], each.version) for each in metadata.distributions())
+    return tuple(sorted({f"{name}=={number}" for name, number in found if name}, key=str.lower))
 
 
 def point_facts(program: object, row: Example) -> JsonObject:

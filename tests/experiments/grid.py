@@ -14,7 +14,8 @@ from sigwire.lm.fake import FakeLM
 from sigwire.modules.predict import Predict
 from sigwire.optimizers.rules.labeled_few_shot import LabeledFewShot
 from sigwire.optimizers.rules.random_search import BootstrapFewShotWithRandomSearch
-from tests.optimizers.stub import exact, label, number_of, rows, share, skill_of
+from sigwire.signatures.signature import make_signature
+from tests.optimizers.stub import HINT, exact, label, number_of, rows, share, skill_of
 
 __all__ = ["CountingLM", "data", "exact", "grid", "table"]
 
@@ -52,7 +53,7 @@ def grid(**changes: Any) -> Experiment:
     given: dict[str, Any] = {
         "programs": {
             "short": Predict("question -> answer"),
-            "long": Predict("question -> answer", "Divide by four."),
+            "long": Predict(make_signature("question -> answer", HINT)),
         },
         "models": {"mini": CountingLM(model="mini"), "large": CountingLM(0.3, model="large")},
         "optimizers": {"none": None, "labeled": LabeledFewShot(3)},
