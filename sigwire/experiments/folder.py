@@ -14,10 +14,12 @@ import json
 import os
 import re
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from sigwire.cassettes.cassette import Cassette, CassetteMode
 from sigwire.core.json import JsonObject, dumps
 from sigwire.core.narrow import is_object
 from sigwire.errors import ConfigurationError, InputError, StateError
@@ -40,6 +42,14 @@ RECORD, LOCK = "experiment.json", "experiment.lock"
 _MOST_CHARACTERS = 60
 
 
+class PointCassette(Cassette):
+    """The cassette of a search or a measurement, which may go on after a failure of the provider: its question is asked again."""
+
+    def __init__(self, path: Path, mode: CassetteMode) -> None:
+        super().__init__(path, mode)
+        self._options = replace(self._options, asks_again=True)
+
+
 class PointFiles:
     """The files of a point."""
 
@@ -48,9 +58,9 @@ class PointFiles:
         self.program, self.search = self.folder / "program.json", self.folder / "search.jsonl"
         self.records = self.folder / "records.jsonl"
 
-    def cassette(self, name: str) -> Path:
-        """Return the path of the cassette of "search" or "test"."""
-        return self.folder / f"{name}.cassette.jsonl"
+    def cassette(self, name: str, mode: CassetteMode = "new") -> PointCassette:
+        """Return the cassette of "search" or "test"."""
+        return PointCassette(self.folder / f"{name}.cassette.jsonl", mode)
 
     def save(self, program: Module) -> None:
         """Write the program of a point: whole if its class can be written, else its state, else why there is none."""
@@ -248,7 +258,8 @@ def made_result(
         labels_of(record),
         tuple(record["seeds"]),
         [found[key] for key in keys if key in found],
-        metrics=tuple(record["metrics"]),
+        metrics=tuple(dict.fromkeys(name for each in found.values() for name in each.evaluation.metrics))
+        or tuple(record["metrics"]),
         missing=missing,
         status="partial" if missing else "complete",
         folder=path,

@@ -18,7 +18,6 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext, supp
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
-from sigwire.cassettes.cassette import Cassette
 from sigwire.core.json import JsonObject
 from sigwire.effects.emitting import Emit
 from sigwire.effects.steps import Steps
@@ -229,7 +228,7 @@ class ExperimentRun:
         yield Emit(PointDone(measured, done, len(self._experiment.points)))
 
     def _cassette(self, files: PointFiles, name: str) -> AbstractContextManager[object]:
-        return Cassette(files.cassette(name), mode="new") if self._cassettes else nullcontext()
+        return files.cassette(name) if self._cassettes else nullcontext()
 
     # --- ending
 
