@@ -164,7 +164,7 @@ def test_search_that_keeps_its_student_has_the_measurement_of_the_arm_without_on
     files = {path.name for path in (tmp_path / "run" / "points" / point_key(found["random"].point)).iterdir()}
     assert files == {"program.json", "search.jsonl", "search.cassette.jsonl"}, "there is no measurement"
     difference = result.compare("optimizer", baseline="none").differences[0].difference
-    assert (difference.mean, difference.half) == (0.0, 0.0)
+    assert (difference.mean, difference.wins, difference.losses) == (0.0, 0, 0)
     assert load_experiment(tmp_path / "run").rows() == result.rows()
 
 
