@@ -129,6 +129,7 @@ _NAMES: dict[str, dict[str, str]] = {
         "sigwire.experiments.folder": "load_experiment",
         "sigwire.experiments.planning": "ExperimentPlan",
         "sigwire.experiments.progress": "ExperimentProgress",
+        "sigwire.experiments.reproducing": "Reproduction reproduce",
         "sigwire.experiments.running": "PointDone",
     },
     "Metrics": {

@@ -106,6 +106,7 @@ from sigwire.experiments.experiment import Experiment
 from sigwire.experiments.folder import load_experiment
 from sigwire.experiments.planning import ExperimentPlan
 from sigwire.experiments.progress import ExperimentProgress
+from sigwire.experiments.reproducing import Reproduction, reproduce
 from sigwire.experiments.running import PointDone
 
 # Metrics
@@ -378,6 +379,7 @@ __all__ = [
     "Refine",
     "Refused",
     "Repair",
+    "Reproduction",
     "Request",
     "Response",
     "ResponseFormat",
@@ -467,6 +469,7 @@ __all__ = [
     "precision_score",
     "preview_all",
     "prices",
+    "reproduce",
     "save_program",
     "settings",
     "split_examples",

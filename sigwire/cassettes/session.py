@@ -53,9 +53,7 @@ class CassetteSession:
         self._file = None if mode == "replay" else CassetteFile(path, replaces=mode == "record")
         self._replays, self._is_open = mode == "replay", True
         lines = read_lines(path) if self._file is None else self._file.lines
-        self._lines = LineSet(
-            without_failures(lines, all_of_them=not self._replays) if options.asks_again else lines
-        )
+        self._lines = LineSet(without_failures(lines, all_of_them=not self._replays) if options.asks_again else lines)
         self.misses = 0
 
     @contextmanager

@@ -96,6 +96,7 @@ from sigwire.experiments.experiment import Experiment
 from sigwire.experiments.folder import load_experiment
 from sigwire.experiments.planning import ExperimentPlan
 from sigwire.experiments.progress import ExperimentProgress
+from sigwire.experiments.reproducing import Reproduction, reproduce
 from sigwire.experiments.running import PointDone
 
 # Metrics
@@ -455,6 +456,7 @@ __all__ = [
     "Refine",
     "Refused",
     "Repair",
+    "Reproduction",
     "Request",
     "Response",
     "ResponseFormat",
@@ -572,6 +574,7 @@ __all__ = [
     "preview_all",
     "prices",
     "primitives",
+    "reproduce",
     "retrievers",
     "save_program",
     "settings",

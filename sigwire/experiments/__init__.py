@@ -5,6 +5,7 @@ planning     ExperimentPlan, before any call     running     a run under way, an
 record       experiment.json, and what changed   folder      the files of an experiment, load_experiment
 progress     how many points are finished        point       Point and Measured: a cell of the grid, and what was found
 result       ExperimentResult                    arm         ArmResult: an arm over its seeds
+reproducing  run an experiment again from its files, with the recorded answers or new ones
 comparing    pairs of arms, the best, sensitivity
 tables       the table of arms, LaTeX, flat rows
 """

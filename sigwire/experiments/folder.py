@@ -36,7 +36,19 @@ if TYPE_CHECKING:
     from sigwire.experiments.result import ExperimentResult
     from sigwire.modules.module import Module
 
-__all__ = ["ExperimentFolder", "PointFiles", "load_experiment", "point_key", "read_record", "keeps_student", "made_result", "points_of", "result_of", "stored_points", "twins_of"]
+__all__ = [
+    "ExperimentFolder",
+    "PointFiles",
+    "keeps_student",
+    "load_experiment",
+    "made_result",
+    "point_key",
+    "points_of",
+    "read_record",
+    "result_of",
+    "stored_points",
+    "twins_of",
+]
 
 RECORD, LOCK = "experiment.json", "experiment.lock"
 _MOST_CHARACTERS = 60

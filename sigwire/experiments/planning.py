@@ -236,4 +236,3 @@ def _has_agent(program: object) -> bool:
     if not isinstance(program, Module):
         return False
     return any(hasattr(part, "toolbox") or hasattr(part, "max_iters") for _, part in program.named_sub_modules())
-

@@ -45,7 +45,18 @@ if TYPE_CHECKING:
     from sigwire.experiments.declaration import ExperimentOptions, Search
     from sigwire.experiments.point import Measured
 
-__all__ = ["FORMAT", "check_record", "environment", "labels_of", "merged_record", "point_facts", "record_of", "served_models", "text_of"]
+__all__ = [
+    "FORMAT",
+    "changes_of",
+    "check_record",
+    "environment",
+    "labels_of",
+    "merged_record",
+    "point_facts",
+    "record_of",
+    "served_models",
+    "text_of",
+]
 
 FORMAT = 1
 _PARTS = ("train", "dev", "test")
@@ -174,7 +185,7 @@ def check_record(old: Mapping[str, Any], new: Mapping[str, Any], name: str) -> N
             f"{name} has no experiment that this version can read (opening the folder; format {old.get('format')!r:.20}). Name "
             "another folder."
         )
-    found = [*_changes(old, new)]
+    found = [*changes_of(old, new)]
     if not found:
         return
     more = f"; and {len(found) - _MOST_NAMED} more" if len(found) > _MOST_NAMED else ""
@@ -184,8 +195,8 @@ def check_record(old: Mapping[str, Any], new: Mapping[str, Any], name: str) -> N
     )
 
 
-def _changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what differs, as phrases, the most general first."""
+def changes_of(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what the record ``new`` lacks or has otherwise than ``old``, as phrases, the most general first."""
     for axis in AXES:
         before, now = old["axes"].get(axis, []), new["axes"][axis]
         yield from (f"{axis} `{label}` is gone" for label in before if label not in now)
@@ -224,9 +235,7 @@ def _changed_labels(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[
         for label, parts in labels.items():
             now = new["labels"].get(axis, {}).get(label)
             if now is not None:
-                yield from (
-                    f"{axis} `{label}`, {each}" for each in differences({"program": parts}, {"program": now})
-                )
+                yield from (f"{axis} `{label}`, {each}" for each in differences({"program": parts}, {"program": now}))
     yield from differences({"metrics": old["metrics"]}, {"metrics": new["metrics"]})
 
 

@@ -273,7 +273,6 @@ class ExperimentRun:
         self._reporter.close(status, result)
         return result
 
-
     def _facts_of(self, measured: Measured) -> JsonObject:
         """Return the facts of a point for the record, about the program that was measured."""
         point, experiment = measured.point, self._experiment

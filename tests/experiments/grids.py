@@ -45,12 +45,12 @@ def make_experiment(
     seen = {axis: tuple(dict.fromkeys(each[place] for each in labels)) for place, axis in enumerate(axes)}
     measured: list[Measured] = []
     for found, by_seed in labels.items():
-        all_labels = {axis: "default" for axis in AXES} | {"optimizer": "none"} | dict(zip(axes, found, strict=True))
+        all_labels = dict.fromkeys(AXES, "default") | {"optimizer": "none"} | dict(zip(axes, found, strict=True))
         for seed, scores in by_seed.items():
             point = Point(all_labels, SEPARATOR.join(found), seed)
             search = make_search() if all_labels["optimizer"] != "none" else None
             result = make_result(scores, fields=fields, metric_names=metrics, **(options or {}))
             measured.append(Measured(point, result, search))
     seeds = tuple(dict.fromkeys(seed for by_seed in arms.values() for seed in by_seed))
-    defaults = {axis: ("default",) for axis in AXES} | {"optimizer": ("none",)} | seen
+    defaults = dict.fromkeys(AXES, ("default",)) | {"optimizer": ("none",)} | seen
     return ExperimentResult(defaults, seeds, measured, metrics=metrics, **rest)

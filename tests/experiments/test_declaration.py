@@ -21,9 +21,7 @@ from tests.experiments.grid import CountingLM, calls, data, exact, grid, random_
 def test_points_go_seed_by_seed_with_arms_without_a_search_first() -> None:
     points = grid(seeds=(3, 1), programs=Predict("question -> answer")).points
     assert [(point.arm, point.seed) for point in points] == [
-        (arm, seed)
-        for seed in (3, 1)
-        for arm in ("mini · none", "large · none", "mini · labeled", "large · labeled")
+        (arm, seed) for seed in (3, 1) for arm in ("mini · none", "large · none", "mini · labeled", "large · labeled")
     ]
 
 

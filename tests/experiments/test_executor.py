@@ -52,7 +52,10 @@ def processes() -> Iterator[Any]:
 @contextmanager
 def dask() -> Iterator[Any]:
     distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster, cluster.get_client() as client:
+    with (
+        distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster,
+        cluster.get_client() as client,
+    ):
         yield client.get_executor()
 
 
@@ -81,4 +84,6 @@ def test_budget_holds_over_the_workers_and_the_run_goes_on(tmp_path: Path) -> No
 
 def test_metric_that_no_worker_can_import_ends_the_run(tmp_path: Path) -> None:
     with pytest.raises(Exception, match="no name that a worker can import"):
-        lexical(metric=lambda example, prediction: True).run(tmp_path / "run", progress=False, executor=InlineExecutor())
+        lexical(metric=lambda example, prediction: True).run(
+            tmp_path / "run", progress=False, executor=InlineExecutor()
+        )

@@ -15,7 +15,6 @@ from sigwire.core.example import Example
 from sigwire.core.request import Request
 from sigwire.data.splitting import DataSplit
 from sigwire.errors import ConfigurationError
-from sigwire.evaluate.cell import Cell
 from sigwire.experiments.experiment import Experiment
 from sigwire.experiments.folder import load_experiment
 from sigwire.lm.client import LM
@@ -24,7 +23,7 @@ from sigwire.modules.predict import Predict
 from sigwire.optimizers.rules.labeled_few_shot import LabeledFewShot
 from sigwire.signatures.signature import make_signature
 from sigwire.testing import FakeProvider
-from tests.experiments.grid import CountingLM, calls, data, exact, grid, random_search, rows, table
+from tests.experiments.grid import CountingLM, calls, data, exact, grid, random_search
 
 
 def scored(bonus: float) -> Callable[..., float]:
@@ -154,7 +153,13 @@ def test_record_names_the_models_that_served(tmp_path: Path) -> None:
         return "[[ ## answer ## ]]\nred\n\n[[ ## completed ## ]]"
 
     with FakeProvider(text_of) as provider:
-        lm = LM("openai/gpt-4o-mini", base_url=provider.url("openai"), api_key="sk-planted-key-123456", limit=False, cache=False)
+        lm = LM(
+            "openai/gpt-4o-mini",
+            base_url=provider.url("openai"),
+            api_key="sk-planted-key-123456",
+            limit=False,
+            cache=False,
+        )
         one = Experiment(
             programs=Predict("question -> answer"), models={"mini": lm}, datasets=data(test=2), metric=exact,
             optimizers={"none": None, "labeled": LabeledFewShot(2)},
@@ -232,6 +237,3 @@ def test_metrics_of_a_dict_are_all_in_the_result(tmp_path: Path) -> None:
     result = one.run(tmp_path / "run", progress=False)
     assert {"right", "short"} <= result.measured[0].evaluation.metrics.keys()
     assert "short" in result.rows()[0]
-
-
-assert Cell and rows and table

@@ -198,7 +198,10 @@ def test_failures_of_an_arm_are_data_and_do_not_end_the_run(tmp_path: Path) -> N
     )
     result = one.run(tmp_path / "run", progress=False)
     assert result.status == "complete"
-    assert [len(each.evaluation.failed) for each in result.measured if each.point.labels["model"] == "broken"] == [15, 15]
+    assert [len(each.evaluation.failed) for each in result.measured if each.point.labels["model"] == "broken"] == [
+        15,
+        15,
+    ]
 
 
 def failing(error: Exception) -> FakeLM:
@@ -222,7 +225,12 @@ def test_error_of_the_caller_ends_the_run_after_points_under_way_with_the_result
 
 def test_long_failure_of_the_provider_ends_the_run_and_a_short_one_does_not(tmp_path: Path) -> None:
     down = LMServerError("The provider is down.", model="failing", provider="fake")
-    one = grid(models={"failing": failing(down)}, optimizers=None, datasets=data(test=30), programs=Predict("question -> answer"))
+    one = grid(
+        models={"failing": failing(down)},
+        optimizers=None,
+        datasets=data(test=30),
+        programs=Predict("question -> answer"),
+    )
     with pytest.raises(EvaluationAborted, match="in a row failed by the provider") as caught:
         one.run(tmp_path / "down", progress=False, num_threads=1)
     assert caught.value.result.status == "partial"
