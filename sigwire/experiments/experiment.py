@@ -9,7 +9,7 @@ import os
 from collections.abc import AsyncGenerator, Generator
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sigwire.core.events import Finished
 from sigwire.effects.emitting import Returned, astream, stream
@@ -143,7 +143,7 @@ class Experiment(ExperimentOptions):
             result: ExperimentResult = stop.value
         finally:
             events.close()
-        yield Finished(cast(Any, result))
+        yield Finished(result)
         return result
 
     async def astream(
@@ -164,7 +164,7 @@ class Experiment(ExperimentOptions):
         async with aclosing(astream(self.steps(folder, **given))) as events:
             async for event in events:
                 if type(event) is Returned:
-                    yield Finished(cast("Returned[Any]", event).value)
+                    yield Finished(event.value)
                 elif isinstance(event, PointDone):
                     yield event
 

@@ -77,7 +77,8 @@ class PointCounter:
         self._last = inline(f"{item.point.arm}, seed {item.point.seed}", 60)
         self._mean = item.evaluation.mean
         paid = [] if item.shared else [item.evaluation.cost]
-        known = [each for each in (*paid, item.search and item.search.spent.money) if each is not None]
+        paid += [] if item.search is None else [item.search.spent.money]
+        known = [each for each in paid if each is not None]
         self._cost = sum(known, self._cost or 0.0) if known else self._cost
 
     def progress(self, status: str = "running") -> ExperimentProgress:

@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from sigwire.core.bytecode import digest
-from sigwire.core.json import JsonObject, JsonValue, dumps
-from sigwire.core.narrow import is_items, is_mapping, is_object
+from sigwire.core.json import JsonObject, dumps
+from sigwire.core.narrow import is_mapping
 from sigwire.data.splitting import duplicates
 from sigwire.errors import ConfigurationError
 from sigwire.evaluate.examples import content_digest
@@ -304,5 +304,5 @@ def text_of(record: JsonObject) -> str:
 
 def labels_of(record: Mapping[str, Any]) -> Mapping[str, tuple[str, ...]]:
     """Return the labels of each axis of a record."""
-    axes: JsonValue = record.get("axes")
-    return {axis: tuple(map(str, axes[axis])) for axis in AXES if is_object(axes) and is_items(axes[axis])}
+    axes: Mapping[str, Sequence[str]] = record["axes"]
+    return {axis: tuple(axes[axis]) for axis in AXES}

@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from sigwire.cassettes.errors import CassetteMiss
 from sigwire.core.json import JsonObject
@@ -204,7 +204,7 @@ def _replayed(experiment: Experiment, measured: Measured, files: PointFiles) -> 
         with files.cassette("test", "replay"):
             found = run(evaluate.steps(program))
     except EvaluationAborted as error:
-        partial = cast("EvaluationResult | None", error.result)
+        partial = error.result
         rows = "" if partial is None else _different_rows(measured.evaluation, partial, only=partial)
         if isinstance(error.__cause__, CassetteMiss):
             return "; ".join(filter(None, (_missed(error.__cause__), rows)))

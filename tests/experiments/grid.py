@@ -17,7 +17,7 @@ from sigwire.optimizers.rules.random_search import BootstrapFewShotWithRandomSea
 from sigwire.signatures.signature import make_signature
 from tests.optimizers.stub import HINT, exact, label, number_of, rows, share, skill_of
 
-__all__ = ["CountingLM", "data", "exact", "grid", "table"]
+__all__ = ["CountingLM", "calls", "data", "exact", "grid", "random_search", "rows", "table"]
 
 
 class CountingLM(FakeLM):

@@ -219,8 +219,9 @@ def test_error_of_the_caller_ends_the_run_after_points_under_way_with_the_result
     )
     with pytest.raises(EvaluationAborted, match="wrong key") as caught:
         DRIVERS[driver](one, tmp_path / "run", parallel=2)
-    assert "mini" in {each.point.labels["model"] for each in caught.value.result.measured}
-    assert caught.value.result.status == "partial"
+    result: Any = caught.value.result
+    assert "mini" in {each.point.labels["model"] for each in result.measured}
+    assert result.status == "partial"
 
 
 def test_long_failure_of_the_provider_ends_the_run_and_a_short_one_does_not(tmp_path: Path) -> None:
@@ -233,7 +234,8 @@ def test_long_failure_of_the_provider_ends_the_run_and_a_short_one_does_not(tmp_
     )
     with pytest.raises(EvaluationAborted, match="in a row failed by the provider") as caught:
         one.run(tmp_path / "down", progress=False, num_threads=1)
-    assert caught.value.result.status == "partial"
+    result: Any = caught.value.result
+    assert result.status == "partial"
 
     counted: list[int] = []
 
@@ -259,7 +261,8 @@ def test_exception_of_the_metric_ends_the_run_with_the_result(tmp_path: Path) ->
 
     with pytest.raises(EvaluationAborted, match="metric failed") as caught:
         grid(metric=broken).run(tmp_path / "run", progress=False)
-    assert caught.value.result.measured == []
+    result: Any = caught.value.result
+    assert result.measured == []
 
 
 # --- budgets

@@ -41,7 +41,7 @@ def test_no_search_sends_the_inputs_of_a_test_row(name: str, tmp_path: Path) -> 
         datasets=data(train=16, dev=8, test=3),
         metric=exact,
     )
-    events = [event for event in one.stream(tmp_path / "run", progress=False, num_threads=1)]
+    events = list(one.stream(tmp_path / "run", progress=False, num_threads=1))
     (point,) = one.points
     texts = (tmp_path / "run" / "points" / point_key(point) / "search.jsonl").read_text()
     cassette = tmp_path / "run" / "points" / point_key(point) / "search.cassette.jsonl"
