@@ -130,6 +130,7 @@ _NAMES: dict[str, dict[str, str]] = {
         "sigwire.experiments.planning": "ExperimentPlan",
         "sigwire.experiments.progress": "ExperimentProgress",
         "sigwire.experiments.reproducing": "Reproduction reproduce",
+        "sigwire.experiments.result": "ExperimentResult",
         "sigwire.experiments.running": "PointDone",
     },
     "Metrics": {

@@ -97,6 +97,7 @@ from sigwire.experiments.folder import load_experiment
 from sigwire.experiments.planning import ExperimentPlan
 from sigwire.experiments.progress import ExperimentProgress
 from sigwire.experiments.reproducing import Reproduction, reproduce
+from sigwire.experiments.result import ExperimentResult
 from sigwire.experiments.running import PointDone
 
 # Metrics
@@ -369,6 +370,7 @@ __all__ = [
     "Experiment",
     "ExperimentPlan",
     "ExperimentProgress",
+    "ExperimentResult",
     "FakeLM",
     "FetchError",
     "FetchPolicy",

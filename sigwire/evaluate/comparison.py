@@ -60,8 +60,7 @@ class ProgramDifference:
 
     ``p``: adjusted for the number of programs and metrics; ``confidence``: of the interval, adjusted; ``omitted``: shared
     examples that one of the two did not score; ``regressions`` and ``wins``: examples with a lower or higher score, the largest
-    change first. ``metric``: whose scores these are. ``seeds``: how many times each example was run anew, by search and
-    program; ``note``: the end of the sentence.
+    change first. ``metric``: whose scores these are. ``seeds``: their number; ``note``: the end of the sentence.
     """
 
     name: str

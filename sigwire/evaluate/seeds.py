@@ -3,8 +3,8 @@
 A seed is a whole replicate: another search, another sample of every answer. Scores are a table, a row for each example with
 its score at each seed. The mean of the table has three intervals: over the means of rows (``mean_interval``,
 ``paired_difference``; clusters as well), over the means of seeds (by t), and crossed, of both at once: the mean squares of rows
-and seeds less those of the rest, with Satterthwaite's degrees of freedom. The interval is the widest, p the largest of the
-three (docs/decisions/0094-seeds-are-luck.md). With one seed only the first can be made.
+and seeds less those of the rest, with Satterthwaite's degrees of freedom, or those of seeds if they are more. The interval is
+the widest, p the largest of the three (docs/decisions/0094-seeds-are-luck.md). With one seed only the first can be made.
 
 F. E. Satterthwaite, Biometrics Bulletin 2, 1946, 110-114. Clusters of rows, crossed with seeds: A. C. Cameron, J. B. Gelbach,
 D. L. Miller, J. Bus. Econ. Stat. 29, 2011, 238-249.
@@ -33,7 +33,7 @@ from sigwire.evaluate.statistics import (
     wilson_interval,
 )
 
-__all__ = ["ScoreTable", "seeds_difference", "seeds_interval"]
+__all__ = ["ScoreTable", "seeds_difference", "seeds_interval", "seeds_p"]
 
 ScoreTable: TypeAlias = "Sequence[Sequence[float]]"
 """For each example its score at each seed; all rows have the same seeds, in one order."""
@@ -79,13 +79,13 @@ def seeds_difference(
 
     >>> lucky = seeds_difference([[0, 0, 0], [1, 0, 1]] * 40, [[1, 0, 0], [1, 0, 1]] * 40)
     >>> lucky.mean, lucky.interval.method, lucky.p > 0.4
-    (0.166..., 't crossed with 3 seeds', True)
+    (0.166..., 't over 3 seeds', True)
     """
     seeds = len(first[0]) if first else 1
     is_single_run = is_single_run and seeds == 1
     before, after = ([fmean(row) for row in table] for table in (first, second))
     found = paired_difference(before, after, clusters, confidence=confidence, is_single_run=is_single_run, seed=seed)
-    table = [[b - a for a, b in zip(*rows, strict=True)] for rows in zip(first, second, strict=True)]
+    table = _differences(first, second)
     if seeds == 1 or not any(map(any, table)) or (found.is_few and found.interval is None):
         return found
     looks = list(_looks(table, clusters))
@@ -98,6 +98,21 @@ def seeds_difference(
     if found.smallest is not None:
         smallest.append(found.smallest)
     return replace(found, interval=interval, p=p, smallest=max(smallest, default=None))
+
+
+def seeds_p(first: ScoreTable, second: ScoreTable, clusters: Clusters | None = None) -> float:
+    """Return the p of ``seeds_difference`` by the looks over seeds alone: it is that or more. 0 with one seed.
+
+    >>> seeds_p([[0.0, 0.0, 0.0]] * 9, [[0.3, -0.2, 0.1]] * 9) > 0.5
+    True
+    """
+    if not first or len(first[0]) == 1:
+        return 0.0
+    return max(each.p for each in _looks(_differences(first, second), clusters))
+
+
+def _differences(first: ScoreTable, second: ScoreTable) -> list[list[float]]:
+    return [[b - a for a, b in zip(*rows, strict=True)] for rows in zip(first, second, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +159,7 @@ def _looks(table: ScoreTable, clusters: Clusters | None) -> Iterator[_Look]:
     variance = rows + error**2 - rest
     if variance > 0:
         parts = rows**2 / (groups - 1) + error**4 / (seeds - 1) + rest**2 / free
-        yield _Look(f"t crossed with {seeds} seeds", mean, math.sqrt(variance), max(variance**2 / parts, 1.0))
+        yield _Look(f"t crossed with {seeds} seeds", mean, math.sqrt(variance), max(variance**2 / parts, seeds - 1))
 
 
 def _widest(

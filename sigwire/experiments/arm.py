@@ -17,16 +17,18 @@ from sigwire.evaluate.records import ExampleRecord
 from sigwire.evaluate.result import EvaluationResult
 from sigwire.evaluate.seeds import seeds_interval
 from sigwire.evaluate.statistics import TOO_FEW, Interval
-from sigwire.experiments.point import Measured
+from sigwire.experiments.point import MeasuredPoint
 from sigwire.optimizers.reports.report import OptimizationReport
 from sigwire.show.card import Card, HasCard
-from sigwire.show.cleaning import number
+from sigwire.show.cleaning import inline, number
 from sigwire.show.numbers import count
 
 __all__ = ["ArmResult", "calls_of", "interval_text", "seconds_of"]
 
 _Values: TypeAlias = Mapping[str, float | None]
 """The score of each row by its id; ``None``: not scored."""
+_Scores: TypeAlias = Mapping[str, tuple[float, ...]]
+"""The scores of each row by its id, at some seeds."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -40,10 +42,14 @@ class ArmResult(HasCard):
 
     name: str
     labels: Mapping[str, str]
-    points: Mapping[int, Measured]
+    points: Mapping[int, MeasuredPoint]
     metric_names: tuple[str, ...]
     confidence: float = 0.95
     _values: dict[tuple[str, int], _Values] = field(default_factory=dict[tuple[str, int], "_Values"], init=False)
+
+    _scores: dict[tuple[str | int, ...], _Scores] = field(
+        default_factory=dict[tuple[str | int, ...], "_Scores"], init=False
+    )
 
     # --- scores
 
@@ -117,9 +123,16 @@ class ArmResult(HasCard):
         found = self.scores(metric, self.seeds)
         return seeds_interval([*found.values()], self.clusters([*found]), confidence=self.confidence)
 
-    def scores(self, metric: str, seeds: Sequence[int]) -> dict[str, tuple[float, ...]]:
+    def scores(self, metric: str, seeds: Sequence[int]) -> _Scores:
         """Return the scores of each row that has one at all of some seeds, by its id."""
+        if (found := self._scores.get((metric, *seeds))) is None:
+            found = self._scores[metric, *seeds] = self._common_scores(metric, seeds)
+        return found
+
+    def _common_scores(self, metric: str, seeds: Sequence[int]) -> _Scores:
         found: dict[str, tuple[float, ...]] = {}
+        if not seeds:
+            return found
         first, *rest = (self.values(metric, seed) for seed in seeds)
         for row, value in first.items():
             scores = (value, *(each.get(row) for each in rest))
@@ -221,7 +234,8 @@ class ArmResult(HasCard):
     # --- shown
 
     def __repr__(self) -> str:
-        return f"ArmResult({self.name[:80]!r}, {self.metric_names[0]}={number(self.mean)}, {count(len(self.points), 'seed')})"
+        headline = f"{inline(self.metric_names[0], 60)}={number(self.mean)}"
+        return f"ArmResult({inline(self.name, 80)!r}, {headline}, {count(len(self.points), 'seed')})"
 
     def _card(self) -> Card:
         rows = [

@@ -236,15 +236,15 @@ def _search_of(label: str, given: Any) -> Search | None:
         return None
     if not isinstance(optimizer, Optimizer) or not is_mapping(options):
         raise ConfigurationError(
-            f"optimizers[{label!r}] is an optimizer, None, or (optimizer, {{options of compile}}), not {given!r:.80} (declaring "
-            "an experiment)."
+            f"optimizers[{label!r}] is an optimizer, None, or (optimizer, {{options of compile}}), not {given!r:.80} "
+            "(declaring an experiment). Write GEPA(metric)."
         )
     rest: dict[str, Any] = dict(cast("Mapping[str, Any]", options))
     for name in ("trainset", "valset", "testset", "seed"):
         if name in rest:
             raise ConfigurationError(
-                f"optimizers[{label!r}] has the option {name} (declaring an experiment). Rows are those of datasets=, and seeds "
-                "those of seeds=: leave it out."
+                f"optimizers[{label!r}] has the option {name} (declaring an experiment). Rows are those of datasets=, and "
+                "seeds those of seeds=: leave it out."
             )
     return Search(copy.copy(optimizer), rest, rest.pop("teacher", None))
 

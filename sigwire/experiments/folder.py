@@ -25,7 +25,7 @@ from sigwire.core.narrow import is_object
 from sigwire.errors import ConfigurationError, InputError, StateError
 from sigwire.evaluate.figures.stored_run import load_run
 from sigwire.evaluate.result import EvaluationResult
-from sigwire.experiments.point import AXES, Measured, Point, arm_name
+from sigwire.experiments.point import AXES, MeasuredPoint, Point, arm_name
 from sigwire.experiments.record import check_record, labels_of, text_of
 from sigwire.files.lock import HeldFile
 from sigwire.files.whole import write_whole
@@ -55,7 +55,7 @@ _MOST_CHARACTERS = 60
 
 
 class PointCassette(Cassette):
-    """The cassette of a search or a measurement, which may go on after a failure of the provider: its question is asked again."""
+    """The cassette of a search or a measurement that may go on after failures of the provider: their questions are asked again."""
 
     def __init__(self, path: Path, mode: CassetteMode) -> None:
         super().__init__(path, mode)
@@ -126,12 +126,12 @@ def point_key(point: Point) -> str:
 
 def stored_points(
     folder: Path, points: Sequence[Point], searches: Collection[str], runs: Mapping[str, int]
-) -> dict[str, Measured]:
+) -> dict[str, MeasuredPoint]:
     """Return the finished points of a folder, by key. ``runs``: of a measurement, by data set.
 
     ``searches``: the labels of optimizers. A search that kept its student has the measurement of the arm without one.
     """
-    found: dict[str, Measured] = {}
+    found: dict[str, MeasuredPoint] = {}
     twins = twins_of(points, searches)
     for point in sorted(points, key=lambda each: each.labels["optimizer"] in searches):
         files, is_search = PointFiles(folder, point), point.labels["optimizer"] in searches
@@ -140,9 +140,9 @@ def stored_points(
             continue
         evaluation = files.measured(runs[point.labels["dataset"]])
         if evaluation is not None:
-            found[point_key(point)] = Measured(point, evaluation, report, files.folder)
+            found[point_key(point)] = MeasuredPoint(point, evaluation, report, files.folder)
         elif report is not None and keeps_student(report) and (twin := found.get(twins.get(point_key(point), ""))):
-            found[point_key(point)] = Measured(point, twin.evaluation, report, files.folder, shared=True)
+            found[point_key(point)] = MeasuredPoint(point, twin.evaluation, report, files.folder, shared=True)
     return found
 
 
@@ -259,7 +259,7 @@ def points_of(record: Mapping[str, Any]) -> tuple[Point, ...]:
 
 
 def made_result(
-    path: Path, record: Mapping[str, Any], points: Sequence[Point], found: Mapping[str, Measured]
+    path: Path, record: Mapping[str, Any], points: Sequence[Point], found: Mapping[str, MeasuredPoint]
 ) -> ExperimentResult:
     """Return the result of some points of a record."""
     from sigwire.experiments.result import ExperimentResult  # plans do not need it

@@ -54,7 +54,7 @@ class PlannedPoint:
 
 @dataclass(frozen=True, repr=False)
 class ExperimentPlan:
-    """What a run of an experiment may cost: ``Experiment.plan``. Its text is for a terminal of 80 columns.
+    """The cost that a run of an experiment may have: ``Experiment.plan``. Its text is for a terminal of 80 columns.
 
     ``points``: those to be run; ``finished``: how many the folder has. ``calls``, ``money`` and ``most_money``: the sums of the
     points; money is in US dollars, expected and at most, and ``None`` if a price is unknown. ``warnings``: sentences.
@@ -172,7 +172,7 @@ def _warnings(seeds: Mapping[str, int], optimizers: int) -> tuple[str, ...]:
     if few >= _FEW_SEEDS or optimizers < 2:
         return ()
     return (
-        f"{count(few, 'seed')} of an optimizer: a search is lucky or not, and so few seeds show no more than large differences. "
+        f"{count(few, 'seed')} of an optimizer: a search is lucky or not, and so few seeds show large differences only. "
         "Five or more find those of half a standard deviation in most cases: seeds=range(5).",
     )
 

@@ -1,4 +1,4 @@
-"""``Point`` and ``Measured``: one cell of the grid of an experiment, and what was found at it."""
+"""``Point`` and ``MeasuredPoint``: one cell of the grid of an experiment, and what was found at it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from sigwire.evaluate.result import EvaluationResult
     from sigwire.optimizers.reports.report import OptimizationReport
 
-__all__ = ["AXES", "SEPARATOR", "Measured", "Point", "arm_name"]
+__all__ = ["AXES", "SEPARATOR", "MeasuredPoint", "Point", "arm_name"]
 
 AXES = ("program", "dataset", "model", "adapter", "options", "wording", "optimizer")
 """The axes of a grid but the seed, in the order in which their labels make the name of an arm."""
@@ -30,7 +30,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredPoint:
     """What was found at a point: the measurement on test rows, and the search before it (None without an optimizer).
 
     ``shared`` is True where the search kept its student and the measurement is that of the arm without an optimizer.

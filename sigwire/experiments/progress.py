@@ -6,7 +6,7 @@ import threading
 from dataclasses import dataclass
 
 from sigwire.evaluate.reporters import Clock, clock_text, fitting_line, progress_bar
-from sigwire.experiments.point import Measured
+from sigwire.experiments.point import MeasuredPoint
 from sigwire.show.cleaning import inline
 from sigwire.show.numbers import money_text
 
@@ -71,7 +71,7 @@ class PointCounter:
         self._mean: float | None = None
         self._cost: float | None = None
 
-    def add(self, item: Measured) -> None:
+    def add(self, item: MeasuredPoint) -> None:
         """Count a point."""
         self._done += 1
         self._last = inline(f"{item.point.arm}, seed {item.point.seed}", 60)

@@ -43,7 +43,7 @@ from sigwire.settings import current
 if TYPE_CHECKING:
     from sigwire.core.example import Example
     from sigwire.experiments.declaration import ExperimentOptions, Search
-    from sigwire.experiments.point import Measured
+    from sigwire.experiments.point import MeasuredPoint
 
 __all__ = [
     "FORMAT",
@@ -284,7 +284,7 @@ def point_facts(program: object, row: Example) -> JsonObject:
     return {"program": program_digest(program)[:16], "prompt": digest(dumps(previews)) if previews else None}
 
 
-def served_models(record: Mapping[str, Any], found: Iterable[Measured]) -> JsonObject:
+def served_models(record: Mapping[str, Any], found: Iterable[MeasuredPoint]) -> JsonObject:
     """Return the models of a record with the names, and the fingerprints of their systems, that answered for each label."""
     models: dict[str, Any] = {label: {**model} for label, model in record["models"].items()}
     for measured in found:

@@ -26,7 +26,7 @@ from sigwire.evaluate.running.run import EvaluationAborted
 from sigwire.experiments.comparing import compare_arms
 from sigwire.experiments.experiment import Experiment
 from sigwire.experiments.folder import PointFiles, load_experiment
-from sigwire.experiments.point import Measured
+from sigwire.experiments.point import MeasuredPoint
 from sigwire.experiments.record import changes_of, environment, record_of
 from sigwire.jobs.paths import load_path
 from sigwire.settings import context
@@ -45,10 +45,10 @@ _MOST_CHARACTERS = 300
 
 @dataclass(frozen=True, slots=True)
 class Reproduction:
-    """What came of running an experiment again: ``reproduce``.
+    """The outcome of running an experiment again: ``reproduce``.
 
     ``ok``: nothing differs. ``same``: the points, or with new answers the arms, that are; ``differs``: sentences about the
-    others, with rows, the winner or the missing cassette; ``changed``: what the record says otherwise than this process.
+    others, with rows, the winner or the missing cassette; ``changed``: what differs between the record and this process.
     ``comparison``: of the arms, with new answers; ``smallest``: the smallest difference that it could show.
 
     >>> print(Reproduction(("cot, seed 0",), (), ("sigwire was 0.1, is 0.2",)))
@@ -128,7 +128,8 @@ def _declared(record: Mapping[str, Any], folder: object) -> Experiment:
         ) from error
     if not isinstance(found, Experiment):
         raise ConfigurationError(
-            f"{source} is no Experiment but a {type(found).__name__} (reproducing {folder}). Write reproduce(folder, experiment)."
+            f"{source} is no Experiment but a {type(found).__name__} (reproducing {folder}). Write "
+            "reproduce(folder, experiment)."
         )
     return found
 
@@ -167,7 +168,7 @@ def _versions(found: Mapping[str, Any]) -> dict[str, str]:
 # --- with the recorded answers
 
 
-def _difference(folder: Path, experiment: Experiment, measured: Measured) -> str | None:
+def _difference(folder: Path, experiment: Experiment, measured: MeasuredPoint) -> str | None:
     """Run a point with its recorded answers; return what differs from its records, ``None`` if nothing does."""
     point, files = measured.point, PointFiles(folder, measured.point)
     known = experiment.axes
@@ -185,7 +186,7 @@ def _difference(folder: Path, experiment: Experiment, measured: Measured) -> str
             return _missed(miss)
 
 
-def _replayed(experiment: Experiment, measured: Measured, files: PointFiles) -> str | None:
+def _replayed(experiment: Experiment, measured: MeasuredPoint, files: PointFiles) -> str | None:
     labels = measured.point.labels
     program = experiment.program_of(labels)
     if (search := experiment.optimizers[labels["optimizer"]]) is not None and measured.search is not None:
@@ -234,11 +235,8 @@ def _different_rows(old: EvaluationResult, new: EvaluationResult, only: Evaluati
     before, now = (_by_key(each) for each in (old, new))
     keys = [key for key in before if only is None or key in now]
     outputs = [key for key in keys if key not in now or before[key].outputs != now[key].outputs]
-    scores = [
-        key for key in keys if key not in outputs and (before[key].score, _subscores(before[key])) != (
-            now[key].score, _subscores(now[key])
-        )
-    ]  # fmt: skip
+    rest = [key for key in keys if key not in outputs]
+    scores = [key for key in rest if _scores(before[key]) != _scores(now[key])]
     found = [
         f"other {what} in {count(len(different), 'row')}, {_rows_text(different)}"
         for what, different in (("outputs", outputs), ("scores", scores))
@@ -247,8 +245,8 @@ def _different_rows(old: EvaluationResult, new: EvaluationResult, only: Evaluati
     return "; ".join(found)
 
 
-def _subscores(record: ExampleRecord) -> dict[str, float]:
-    return dict(record.cell.subscores)
+def _scores(record: ExampleRecord) -> tuple[float | None, dict[str, float]]:
+    return record.score, dict(record.cell.subscores)
 
 
 def _by_key(result: EvaluationResult) -> dict[tuple[str, int], ExampleRecord]:
@@ -268,7 +266,7 @@ def _live(
 ) -> Reproduction:
     if out is None:
         raise ConfigurationError(
-            "live=True runs the experiment anew, and needs a folder for it (reproducing). Write reproduce(folder, "
+            "live=True runs the whole experiment, and needs a folder for it (reproducing). Write reproduce(folder, "
             'experiment, live=True, out="runs/again").'
         )
     with context(fresh=True):

@@ -18,15 +18,15 @@ from sigwire.errors import ConfigurationError, DataError, InputError, suggest
 from sigwire.evaluate.figures.exports import csv_text, write_text
 from sigwire.evaluate.pareto import pareto_front
 from sigwire.experiments.arm import ArmResult
-from sigwire.experiments.comparing import ONE_SEED, Sensitivity, best_arms, compare_arms, sensitivity_of
-from sigwire.experiments.point import AXES, SEPARATOR, Measured, Point
+from sigwire.experiments.comparing import ONE_SEED, ArmComparison, Sensitivity, best_arms, compare_arms, sensitivity_of
+from sigwire.experiments.point import AXES, SEPARATOR, MeasuredPoint, Point
 from sigwire.experiments.tables import arm_card_table, arm_table, latex_table, point_row
 from sigwire.show.card import Card, HasCard
 from sigwire.show.markdown import card_markdown
 from sigwire.show.numbers import count
 
 if TYPE_CHECKING:
-    from sigwire.evaluate.comparison import Comparison
+    from sigwire.optimizers.reports.plots import Svg
 
 __all__ = ["ExperimentResult"]
 
@@ -36,7 +36,7 @@ Cost: TypeAlias = Literal["cost", "calls", "search_calls", "tokens", "seconds"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ExperimentResult(HasCard):
-    """What an experiment found. ``Experiment.run`` and ``load_experiment`` make it; ``result["mini · gepa"]`` is an arm.
+    """The result of an experiment. ``Experiment.run`` and ``load_experiment`` make it; ``result["mini · gepa"]`` is an arm.
 
     ``axes``: the labels of each axis, in order; ``measured``: what was found at each point; ``missing``: the points that were
     not measured, so that ``status`` is "partial"; ``metrics``: their names, the headline first; ``record``: that of
@@ -45,7 +45,7 @@ class ExperimentResult(HasCard):
 
     axes: Mapping[str, tuple[str, ...]]
     seeds: tuple[int, ...]
-    measured: Sequence[Measured]
+    measured: Sequence[MeasuredPoint]
     metrics: tuple[str, ...] = field(kw_only=True)
     missing: Sequence[Point] = field(default=(), kw_only=True)
     status: Status = field(default="complete", kw_only=True)
@@ -56,10 +56,15 @@ class ExperimentResult(HasCard):
     # --- arms
 
     @cached_property
+    def ordered(self) -> Sequence[MeasuredPoint]:
+        """The measured points, in the order of their labels and seeds."""
+        return sorted(self.measured, key=lambda each: self._place(each.point))
+
+    @cached_property
     def arms(self) -> Mapping[str, ArmResult]:
         """The arms that were measured at one seed or more, by name, in the order of their labels."""
-        found: dict[str, dict[int, Measured]] = {}
-        for each in sorted(self.measured, key=lambda each: self._place(each.point)):
+        found: dict[str, dict[int, MeasuredPoint]] = {}
+        for each in self.ordered:
             found.setdefault(each.point.arm, {})[each.point.seed] = each
         return {
             name: ArmResult(name, next(iter(points.values())).point.labels, points, self.metrics, self.confidence)
@@ -92,7 +97,7 @@ class ExperimentResult(HasCard):
 
     # --- comparisons
 
-    def compare(self, axis: str, baseline: str, metric: str | None = None) -> Comparison:
+    def compare(self, axis: str, baseline: str, metric: str | None = None) -> ArmComparison:
         """Compare each arm with the one that differs in ``axis`` only, where it has the label ``baseline``.
 
         ``metric``: the only one that is compared; by default each is, the headline first. p values and intervals are adjusted
@@ -126,7 +131,7 @@ class ExperimentResult(HasCard):
                 f"No arm can be compared with one of {axis} {baseline!r:.80} (comparing arms): no two of them have a seed and "
                 "a scored row in common. Run what is missing, or compare another axis."
             )
-        return compare_arms(pairs, self.metrics if metric is None else [metric], axis, alone)
+        return compare_arms(pairs, self.metrics if metric is None else [metric], axis, baseline, alone)
 
     def sensitivity(self, axis: str) -> Mapping[str, Sensitivity]:
         """Return how far the labels of an axis move the mean, for each group of arms that differ in it only, by its name.
@@ -198,8 +203,7 @@ class ExperimentResult(HasCard):
         point, ``n``, ``scored``, ``failed``; of the measurement ``calls``, ``cost`` and ``seconds`` (of the program);
         ``search_calls`` and ``search_cost``.
         """
-        ordered = sorted(self.measured, key=lambda each: self._place(each.point))
-        return [point_row(each, self.metrics) for each in ordered]
+        return [point_row(each, self.metrics) for each in self.ordered]
 
     def to_csv(self, path: str | os.PathLike[str]) -> None:
         """Write the rows as CSV. Text that a spreadsheet would run as a formula gets a leading apostrophe (CWE-1236)."""
@@ -216,6 +220,33 @@ class ExperimentResult(HasCard):
     def to_latex(self) -> str:
         """Return the table of arms as LaTeX, which needs the package booktabs. Bold are the arms of ``best``."""
         return latex_table(self.table())
+
+    def to_html(self, path: str | os.PathLike[str], *, axis: str | None = None, baseline: str | None = None) -> None:
+        """Write the experiment as an HTML file, and the pages of its points beside it, in the folder ``<name>-points``.
+
+        Table, differences as a forest plot, seeds, front, points with links to their pages, and the record, folded. No
+        network is used. ``axis`` and ``baseline``: of the differences; by default the optimizers, else the first axis with
+        several labels, and its first label.
+        """
+        from sigwire.experiments.page import write_experiment_page
+
+        write_experiment_page(self, self._card(), path, axis, baseline)
+
+    def plot(self, kind: str = "score") -> Svg:
+        """Return a plot: "score" (mean over the calls of the search), "front" (mean over cost) or "seeds".
+
+        The front is by cost if all prices are known, else by calls. Raises ``InputError`` for other names.
+        """
+        from sigwire.experiments.plots import front_plot, plot_arms, score_plot, seeds_plot
+
+        arms = [*self.arms.values()]
+
+        def front() -> Svg:
+            is_priced = not any(arm.cost is None or arm.is_cost_partial for arm in arms)
+            by: Cost = "cost" if is_priced else "calls"
+            return front_plot(arms, self.costs(by), self.front(by), "$ for a seed" if is_priced else "calls for a seed")
+
+        return plot_arms(kind, {"score": lambda: score_plot(arms), "front": front, "seeds": lambda: seeds_plot(arms)})
 
     # --- shown
 
@@ -239,8 +270,8 @@ class ExperimentResult(HasCard):
                 "best",
                 [", ".join(self.best), "in bold, or with a star: no arm is shown to be better (all pairs, Holm)"],
             )
-        if left_out := [f"{arm.name}: {arm.omitted}" for arm in arms if arm.omitted]:
-            yield "left out", [f"rows without a score at some seed: {', '.join(left_out)}"]
+        if omitted := [f"{arm.name}: {arm.omitted}" for arm in arms if arm.omitted]:
+            yield "left out", [f"rows without a score at some seed: {', '.join(omitted)}"]
         if failed := [f"{arm.name}: {arm.failed:,}" for arm in arms if arm.failed]:
             yield "failed", [", ".join(failed)]
         if any(arm.reports and len(arm.points) == 1 for arm in arms):

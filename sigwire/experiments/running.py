@@ -37,7 +37,7 @@ from sigwire.experiments.folder import (
     stored_points,
     twins_of,
 )
-from sigwire.experiments.point import Measured, Point
+from sigwire.experiments.point import MeasuredPoint, Point
 from sigwire.experiments.progress import PointCounter
 from sigwire.experiments.record import environment, merged_record, point_facts, record_of, served_models
 from sigwire.keywords import check_whole
@@ -60,7 +60,7 @@ __all__ = ["ExperimentRun", "PointDone"]
 class PointDone:
     """An event of a streamed experiment: a point is finished. ``done`` of ``total`` points are."""
 
-    measured: Measured
+    measured: MeasuredPoint
     done: int
     total: int
 
@@ -98,7 +98,7 @@ class ExperimentRun:
         self._twins = twins_of(experiment.points, self._searches)
         self._in_flight = RowsInFlight("point")
         self._lock = threading.Lock()
-        self._found: dict[str, Measured] = {}
+        self._found: dict[str, MeasuredPoint] = {}
         self._kept: list[tuple[Point, OptimizationReport]] = []  # searches that kept their student
         self._error: Exception | None = None
         self._is_spent = False
@@ -163,7 +163,7 @@ class ExperimentRun:
             if found is not None:
                 yield from self._finish(found)
 
-    def _found_at(self, point: Point) -> Steps[Measured | None]:
+    def _found_at(self, point: Point) -> Steps[MeasuredPoint | None]:
         """Search and measure. Return ``None`` if the budget is spent, or if the measurement is that of another point."""
         labels, files = point.labels, PointFiles(self._folder.path, point)
         program, report = self._experiment.program_of(labels), None
@@ -186,7 +186,7 @@ class ExperimentRun:
         if evaluation.status != "complete":
             self._is_spent = True
             return None
-        return Measured(point, evaluation, report, files.folder)
+        return MeasuredPoint(point, evaluation, report, files.folder)
 
     def _searched(self, point: Point, files: PointFiles, search: Search, program: Module) -> Steps[Any]:
         split = self._experiment.datasets[point.labels["dataset"]]
@@ -218,9 +218,9 @@ class ExperimentRun:
         """Finish a point whose search kept its student, with the measurement of the arm without an optimizer."""
         if (twin := self._found.get(self._twins[point_key(point)])) is not None:
             folder = PointFiles(self._folder.path, point).folder
-            yield from self._finish(Measured(point, twin.evaluation, report, folder, shared=True))
+            yield from self._finish(MeasuredPoint(point, twin.evaluation, report, folder, shared=True))
 
-    def _finish(self, measured: Measured) -> Steps[None]:
+    def _finish(self, measured: MeasuredPoint) -> Steps[None]:
         with self._lock:
             self._found[point_key(measured.point)] = measured
             done = len(self._found)
@@ -273,7 +273,7 @@ class ExperimentRun:
         self._reporter.close(status, result)
         return result
 
-    def _facts_of(self, measured: Measured) -> JsonObject:
+    def _facts_of(self, measured: MeasuredPoint) -> JsonObject:
         """Return the facts of a point for the record, about the program that was measured."""
         point, experiment = measured.point, self._experiment
         with context(**experiment.settings_of(point)):

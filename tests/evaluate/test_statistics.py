@@ -199,6 +199,9 @@ def test_holm_does_not_depend_on_the_order(ps: list[float]) -> None:
 def test_holm_matches_published_numbers() -> None:
     # p.adjust(c(0.01, 0.02, 0.03, 0.04, 0.05), "holm") of R.
     assert statistics.holm([0.01, 0.02, 0.03, 0.04, 0.05]) == pytest.approx([0.05, 0.08, 0.09, 0.09, 0.09])
+    # statsmodels 0.14, multipletests(..., method="holm").
+    ps = [0.0123, 0.2, 0.0009, 0.011, 0.5, 0.04, 0.0123, 0.9]
+    assert statistics.holm(ps) == pytest.approx([0.077, 0.6, 0.0072, 0.077, 1.0, 0.16, 0.077, 1.0])
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])

@@ -57,7 +57,7 @@ class EvaluationAborted(SigwireError):
 
 
 class EvaluationInterrupted(KeyboardInterrupt):
-    """Ctrl-C ended an evaluation or an experiment. ``result`` has the finished examples or points: an ``EvaluationResult``, or an
+    """Ctrl-C ended an evaluation or an experiment. ``result`` has what is finished: it is an ``EvaluationResult``, or an
     ``ExperimentResult``.
 
     The first Ctrl-C waits at most ten seconds for examples in flight, a second one does not.
