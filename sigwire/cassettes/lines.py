@@ -6,7 +6,7 @@
     {"approval": 4, "place": ..., "key": ..., "name": ..., "arguments": ..., "value": ...}
     {"durable": 5, "place": ..., "key": ..., "name": "now", "value": ...}
 
-The first value is the number of the line. ``key`` is a digest of the question, which has a ``sample`` if one is asked for. Equal
+The first value is the number of the line. ``key`` is a digest of the question, with the ``sample`` if it has one. Equal
 keys are used in the order of the file; a line of the asking place goes first, so that the order of threads does not matter.
 Reading runs nothing.
 """

@@ -55,7 +55,7 @@ _MOST_CHARACTERS = 60
 
 
 class PointCassette(Cassette):
-    """The cassette of a search or a measurement that may go on after failures of the provider: their questions are asked again."""
+    """The cassette of a search or a measurement that goes on: questions whose provider failed are asked again."""
 
     def __init__(self, path: Path, mode: CassetteMode) -> None:
         super().__init__(path, mode)

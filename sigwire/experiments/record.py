@@ -1,4 +1,4 @@
-"""``experiment.json``: what an experiment is, and where it ran. Written as JSON, without a key, a header or a folder of the user.
+"""``experiment.json``: what an experiment is, and where it ran; without a key, a header or a folder of the user.
 
     axes, seeds, arms      the grid
     options, data          of the measurement; the digests of the rows of each part of each data set
