@@ -125,7 +125,13 @@ _NAMES: dict[str, dict[str, str]] = {
         "sigwire.evaluate.scores": "MetricError Score",
     },
     "Experiments": {
+        "sigwire.experiments.experiment": "Experiment",
+        "sigwire.experiments.folder": "load_experiment",
+        "sigwire.experiments.planning": "ExperimentPlan",
+        "sigwire.experiments.progress": "ExperimentProgress",
+        "sigwire.experiments.reproducing": "Reproduction reproduce",
         "sigwire.experiments.result": "ExperimentResult",
+        "sigwire.experiments.running": "PointDone",
     },
     "Metrics": {
         "sigwire.evaluate.metrics.answers": "answer_exact_match answer_passage_match contains within",

@@ -102,7 +102,13 @@ from sigwire.evaluate.running.run import EvaluationAborted, EvaluationInterrupte
 from sigwire.evaluate.scores import MetricError, Score
 
 # Experiments
+from sigwire.experiments.experiment import Experiment
+from sigwire.experiments.folder import load_experiment
+from sigwire.experiments.planning import ExperimentPlan
+from sigwire.experiments.progress import ExperimentProgress
+from sigwire.experiments.reproducing import Reproduction, reproduce
 from sigwire.experiments.result import ExperimentResult
+from sigwire.experiments.running import PointDone
 
 # Metrics
 from sigwire.evaluate.metrics.answers import answer_exact_match, answer_passage_match, contains, within
@@ -294,6 +300,9 @@ __all__ = [
     "Example",
     "ExampleDone",
     "Examples",
+    "Experiment",
+    "ExperimentPlan",
+    "ExperimentProgress",
     "ExperimentResult",
     "FakeLM",
     "FetchError",
@@ -355,6 +364,7 @@ __all__ = [
     "OutputTruncated",
     "Parallel",
     "PendingCall",
+    "PointDone",
     "PortableHistory",
     "Predict",
     "Prediction",
@@ -371,6 +381,7 @@ __all__ = [
     "Refine",
     "Refused",
     "Repair",
+    "Reproduction",
     "Request",
     "Response",
     "ResponseFormat",
@@ -444,6 +455,7 @@ __all__ = [
     "limits",
     "load_bfcl",
     "load_examples",
+    "load_experiment",
     "load_program",
     "load_records",
     "log_to_stderr",
@@ -459,6 +471,7 @@ __all__ = [
     "precision_score",
     "preview_all",
     "prices",
+    "reproduce",
     "save_program",
     "settings",
     "split_examples",

@@ -92,7 +92,13 @@ from sigwire.evaluate.running.run import EvaluationAborted, EvaluationInterrupte
 from sigwire.evaluate.scores import MetricError, Score
 
 # Experiments
+from sigwire.experiments.experiment import Experiment
+from sigwire.experiments.folder import load_experiment
+from sigwire.experiments.planning import ExperimentPlan
+from sigwire.experiments.progress import ExperimentProgress
+from sigwire.experiments.reproducing import Reproduction, reproduce
 from sigwire.experiments.result import ExperimentResult
+from sigwire.experiments.running import PointDone
 
 # Metrics
 from sigwire.evaluate.metrics.answers import answer_exact_match, answer_passage_match, contains, within
@@ -361,6 +367,9 @@ __all__ = [
     "Example",
     "ExampleDone",
     "Examples",
+    "Experiment",
+    "ExperimentPlan",
+    "ExperimentProgress",
     "ExperimentResult",
     "FakeLM",
     "FetchError",
@@ -430,6 +439,7 @@ __all__ = [
     "OutputTruncated",
     "Parallel",
     "PendingCall",
+    "PointDone",
     "PortableHistory",
     "Predict",
     "Prediction",
@@ -448,6 +458,7 @@ __all__ = [
     "Refine",
     "Refused",
     "Repair",
+    "Reproduction",
     "Request",
     "Response",
     "ResponseFormat",
@@ -546,6 +557,7 @@ __all__ = [
     "load",
     "load_bfcl",
     "load_examples",
+    "load_experiment",
     "load_program",
     "load_records",
     "load_settings",
@@ -564,6 +576,7 @@ __all__ = [
     "preview_all",
     "prices",
     "primitives",
+    "reproduce",
     "retrievers",
     "save_program",
     "settings",

@@ -17,7 +17,7 @@ from sigwire.evaluate.records import ExampleRecord
 from sigwire.evaluate.result import EvaluationResult
 from sigwire.evaluate.seeds import seeds_interval
 from sigwire.evaluate.statistics import TOO_FEW, Interval
-from sigwire.experiments.point import Measured
+from sigwire.experiments.point import MeasuredPoint
 from sigwire.optimizers.reports.report import OptimizationReport
 from sigwire.show.card import Card, HasCard
 from sigwire.show.cleaning import inline, number
@@ -42,7 +42,7 @@ class ArmResult(HasCard):
 
     name: str
     labels: Mapping[str, str]
-    points: Mapping[int, Measured]
+    points: Mapping[int, MeasuredPoint]
     metric_names: tuple[str, ...]
     confidence: float = 0.95
     _values: dict[tuple[str, int], _Values] = field(default_factory=dict[tuple[str, int], "_Values"], init=False)

@@ -18,7 +18,7 @@ from sigwire.evaluate.comparison import ProgramDifference
 from sigwire.evaluate.reports import charts, summary
 from sigwire.evaluate.reports.page import ReportPage, package_text, write_page
 from sigwire.experiments.arm import ArmResult
-from sigwire.experiments.point import AXES, Measured
+from sigwire.experiments.point import AXES, MeasuredPoint
 from sigwire.optimizers.reports.plots import Svg
 from sigwire.show.card import Card
 from sigwire.show.numbers import count
@@ -53,7 +53,7 @@ class PagedExperiment(Protocol):
     @property
     def record(self) -> JsonObject | None: ...
     @property
-    def ordered(self) -> Sequence[Measured]: ...
+    def ordered(self) -> Sequence[MeasuredPoint]: ...
     @property
     def arms(self) -> Mapping[str, ArmResult]: ...
     def table(self) -> list[list[str]]: ...
@@ -72,7 +72,7 @@ def write_experiment_page(
     write_page(experiment_page(found, card, links, axis, baseline), path)
 
 
-def _write_point(found: Measured, folder: Path, parent: Path, at: int) -> JsonObject:
+def _write_point(found: MeasuredPoint, folder: Path, parent: Path, at: int) -> JsonObject:
     """Write the pages of a point; return their addresses, from the folder of the page."""
     slug = re.sub(r"[^a-zA-Z0-9]+", "-", f"{at + 1:04d} {found.point.arm}").strip("-")[:80]
     name = f"{slug}-s{found.point.seed}"

@@ -19,7 +19,7 @@ from sigwire.evaluate.figures.exports import csv_text, write_text
 from sigwire.evaluate.pareto import pareto_front
 from sigwire.experiments.arm import ArmResult
 from sigwire.experiments.comparing import ONE_SEED, ArmComparison, Sensitivity, best_arms, compare_arms, sensitivity_of
-from sigwire.experiments.point import AXES, SEPARATOR, Measured, Point
+from sigwire.experiments.point import AXES, SEPARATOR, MeasuredPoint, Point
 from sigwire.experiments.tables import arm_card_table, arm_table, latex_table, point_row
 from sigwire.show.card import Card, HasCard
 from sigwire.show.markdown import card_markdown
@@ -45,7 +45,7 @@ class ExperimentResult(HasCard):
 
     axes: Mapping[str, tuple[str, ...]]
     seeds: tuple[int, ...]
-    measured: Sequence[Measured]
+    measured: Sequence[MeasuredPoint]
     metrics: tuple[str, ...] = field(kw_only=True)
     missing: Sequence[Point] = field(default=(), kw_only=True)
     status: Status = field(default="complete", kw_only=True)
@@ -56,14 +56,14 @@ class ExperimentResult(HasCard):
     # --- arms
 
     @cached_property
-    def ordered(self) -> Sequence[Measured]:
+    def ordered(self) -> Sequence[MeasuredPoint]:
         """The measured points, in the order of their labels and seeds."""
         return sorted(self.measured, key=lambda each: self._place(each.point))
 
     @cached_property
     def arms(self) -> Mapping[str, ArmResult]:
         """The arms that were measured at one seed or more, by name, in the order of their labels."""
-        found: dict[str, dict[int, Measured]] = {}
+        found: dict[str, dict[int, MeasuredPoint]] = {}
         for each in self.ordered:
             found.setdefault(each.point.arm, {})[each.point.seed] = each
         return {

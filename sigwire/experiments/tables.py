@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from sigwire.core.json import JsonValue
 from sigwire.evaluate.statistics import Interval
 from sigwire.experiments.arm import ArmResult, calls_of, interval_text, seconds_of
-from sigwire.experiments.point import AXES, Measured
+from sigwire.experiments.point import AXES, MeasuredPoint
 from sigwire.show.cleaning import number, visible
 from sigwire.show.layout import filled_columns
 from sigwire.show.lines import Strong
@@ -65,7 +65,7 @@ def _bold(text: str, is_best: bool) -> str:
     return Strong(text) if is_best else text
 
 
-def point_row(found: Measured, metrics: Sequence[str]) -> dict[str, JsonValue]:
+def point_row(found: MeasuredPoint, metrics: Sequence[str]) -> dict[str, JsonValue]:
     """Return a point as a flat row. A metric that has the name of another column has the prefix ``metric.``."""
     measured, search = found.evaluation, found.search
     interval: Interval | None = measured.interval

@@ -285,7 +285,8 @@ class Optimizer(Teleprompter, ChecksKeywords):
             if option not in self._compile_options:
                 known = ("trainset", "valset", "testset", "teacher", *sorted(self._compile_options))
                 raise ConfigurationError(
-                    f"{name}.compile has no option {option!r}. {suggest(option, known)}Its options: {', '.join(known)}."
+                    f"{name}.compile has no option {option!r} (compiling). {suggest(option, known)}Its options: "
+                    f"{', '.join(known)}."
                 )
         return {**self._compile_options, **options}
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sigwire.evaluate.cell import Cell
-from sigwire.experiments.point import AXES, SEPARATOR, Measured, Point
+from sigwire.experiments.point import AXES, SEPARATOR, MeasuredPoint, Point
 from sigwire.experiments.result import ExperimentResult
 from sigwire.optimizers.candidate import Candidate
 from sigwire.optimizers.events import Spent
@@ -43,14 +43,14 @@ def make_experiment(
     """
     labels = {tuple([each] if isinstance(each, str) else each): by_seed for each, by_seed in arms.items()}
     seen = {axis: tuple(dict.fromkeys(each[place] for each in labels)) for place, axis in enumerate(axes)}
-    measured: list[Measured] = []
+    measured: list[MeasuredPoint] = []
     for found, by_seed in labels.items():
         all_labels = dict.fromkeys(AXES, "default") | {"optimizer": "none"} | dict(zip(axes, found, strict=True))
         for seed, scores in by_seed.items():
             point = Point(all_labels, SEPARATOR.join(found), seed)
             search = make_search() if all_labels["optimizer"] != "none" else None
             result = make_result(scores, fields=fields, metric_names=metrics, **(options or {}))
-            measured.append(Measured(point, result, search))
+            measured.append(MeasuredPoint(point, result, search))
     seeds = tuple(dict.fromkeys(seed for by_seed in arms.values() for seed in by_seed))
     defaults = dict.fromkeys(AXES, ("default",)) | {"optimizer": ("none",)} | seen
     return ExperimentResult(defaults, seeds, measured, metrics=metrics, **rest)
