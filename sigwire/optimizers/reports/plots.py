@@ -273,13 +273,13 @@ def scatter(
     axes = _Axes.around([0.0, *(each.x for each in dots)], [each.y for each in dots], unit)
     parts = [axes.dot(x, y, 6.0 if large else 3.5, name, is_faint=faint) for x, y, name, large, faint, _ in dots]
     rows = [_text(0, HEIGHT + 16 + LEGEND * place, each) for place, each in enumerate(legend)]
-    return axes.drawing(title, [*axes.steps(line), *parts, *_beside(axes, dots)], rows, 10 + LEGEND * len(legend))
+    return axes.drawing(title, [*axes.steps(line), *parts, *_dot_texts(axes, dots)], rows, 10 + LEGEND * len(legend))
 
 
 _MIDDLE = (START + END) / 2
 
 
-def _beside(axes: _Axes, dots: Sequence[Dot]) -> Iterator[str]:
+def _dot_texts(axes: _Axes, dots: Sequence[Dot]) -> Iterator[str]:
     """Yield the texts beside dots, towards the middle; those that would stand on another one are moved down."""
     taken: list[tuple[float, float]] = []
     for each in sorted(dots, key=lambda each: axes.y.at(each.y)):
