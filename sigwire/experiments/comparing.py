@@ -52,19 +52,23 @@ class ArmPair:
         """The number of seeds of both."""
         return len(self.common)
 
-    @cached_property
+    @property
     def scores(self) -> Sequence[tuple[str, tuple[float, ...], tuple[float, ...]]]:
         """For each row its id, and the scores of baseline and arm at the seeds of both."""
+        return self._scores
+
+    @cached_property
+    def _scores(self) -> Sequence[tuple[str, tuple[float, ...], tuple[float, ...]]]:
         first, second = (each.scores(self.metric, self.common) for each in (self.first, self.second))
         return [(row, scores, second[row]) for row, scores in first.items() if row in second]
 
     @property
     def omitted(self) -> int:
         """The number of rows that both ran, and that lack a score."""
-        of_both = (
+        first, second = (
             {row for seed in self.common for row in arm.values(self.metric, seed)} for arm in (self.first, self.second)
         )
-        return len(set.intersection(*of_both)) - len(self.scores)
+        return len(first & second) - len(self.scores)
 
     @property
     def note(self) -> str:
@@ -86,19 +90,16 @@ class ArmPair:
         return seeds_difference(
             *self._tables,
             confidence=confidence,
-            is_single_run=self.first.run(self.common[0]).repeat == 1,
+            is_single_run=all(self.first.run(seed).repeat == 1 for seed in self.common),
             seed=seed,
         )
 
     def changed(self, sign: int) -> list[ChangedExample]:
         """Return the rows whose mean rose (1) or fell (-1), the largest change first, with the records of the first seed."""
         gains = [(sign * (fmean(after) - fmean(before)), row) for row, before, after in self.scores]
-        seed, found = self.common[0], list[ChangedExample]()
-        for gain, row in sorted(gains, key=lambda each: -each[0]):
-            if gain > 0:
-                example, record = self.first.row(seed, row)
-                found.append((example, record, self.second.row(seed, row)[1]))
-        return found
+        changed = [row for gain, row in sorted(gains, key=lambda each: -each[0]) if gain > 0]
+        pairs = ((self.first.row(self.common[0], row), self.second.row(self.common[0], row)) for row in changed)
+        return [(example, before, after) for (example, before), (_, after) in pairs]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -152,7 +153,11 @@ class ArmComparison(Comparison):
 
 
 def compare_arms(
-    pairs: Sequence[tuple[ArmResult, ArmResult]], metrics: Sequence[str], axis: str, against: str, alone: Sequence[str]
+    pairs: Sequence[tuple[ArmResult, ArmResult]],
+    metrics: Sequence[str],
+    axis: str = "",
+    against: str = "",
+    alone: Sequence[str] = (),
 ) -> ArmComparison:
     """Return the comparison of pairs of (baseline, arm), by all metrics, the headline first; Holm over all of both."""
     made = {metric: [ArmPair(first, second, metric) for first, second in pairs] for metric in metrics}

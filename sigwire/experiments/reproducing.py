@@ -276,8 +276,7 @@ def _live(
     gone = tuple(f"{name}: not measured again" for name in result.arms if name not in again.arms)
     if not pairs:
         return Reproduction((), gone or ("no arm was measured",), changed)
-    metrics = [name for name in result.metrics if name in again.metrics]
-    comparison = compare_arms(pairs, metrics, "run", "first", [])
+    comparison = compare_arms(pairs, [name for name in result.metrics if name in again.metrics])
     shown = [each for each in comparison.all if each.is_shown]
     differs = {each.baseline: f"{each.metric}: {each.sentence}" for each in reversed(shown)}
     same = tuple(name for name in names if name not in differs)

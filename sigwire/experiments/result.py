@@ -55,14 +55,22 @@ class ExperimentResult(HasCard):
 
     # --- arms
 
-    @cached_property
+    @property
     def ordered(self) -> Sequence[MeasuredPoint]:
         """The measured points, in the order of their labels and seeds."""
-        return sorted(self.measured, key=lambda each: self._place(each.point))
+        return self._ordered
 
     @cached_property
+    def _ordered(self) -> Sequence[MeasuredPoint]:
+        return sorted(self.measured, key=lambda each: self._place(each.point))
+
+    @property
     def arms(self) -> Mapping[str, ArmResult]:
         """The arms that were measured at one seed or more, by name, in the order of their labels."""
+        return self._arms
+
+    @cached_property
+    def _arms(self) -> Mapping[str, ArmResult]:
         found: dict[str, dict[int, MeasuredPoint]] = {}
         for each in self.ordered:
             found.setdefault(each.point.arm, {})[each.point.seed] = each

@@ -14,7 +14,7 @@ from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.comparison import Comparison
 from sigwire.evaluate.seeds import seeds_difference
 from sigwire.evaluate.statistics import holm, paired_difference
-from sigwire.experiments.comparing import ONE_SEED
+from sigwire.experiments.comparing import ONE_SEED, ArmPair
 from sigwire.show.text import text_card
 from tests.evaluate.reports.pages import outside_data
 from tests.evaluate.runs import failed_cell, scored_cell
@@ -191,6 +191,12 @@ def test_arms_without_a_common_seed_or_row_are_refused() -> None:
             DataError, match=r"no two of them have a seed and a scored row in common\. Run what is missing"
         ):
             make_experiment({"none": {0: [1, 0]}, "gepa": other}).compare("optimizer", "none")
+
+
+def test_pair_without_a_common_seed_has_no_difference() -> None:
+    arms = make_experiment({"none": {0: [1.0, 0.0]}, "gepa": {1: [1.0, 1.0]}}).arms
+    pair = ArmPair(arms["none"], arms["gepa"], "exact")
+    assert (pair.difference(0.95).n, pair.difference(0.95).p, pair.omitted, pair.changed(1)) == (0, 1.0, 0, [])
 
 
 def test_several_differences_have_no_wins_of_the_whole() -> None:

@@ -273,18 +273,22 @@ def scatter(
     axes = _Axes.around([0.0, *(each.x for each in dots)], [each.y for each in dots], unit)
     parts = [axes.dot(x, y, 6.0 if large else 3.5, name, is_faint=faint) for x, y, name, large, faint, _ in dots]
     rows = [_text(0, HEIGHT + 16 + LEGEND * place, each) for place, each in enumerate(legend)]
-    return axes.drawing(title, [*axes.steps(line), *parts, *_beside(axes, dots)], rows, 10 + LEGEND * len(legend))
+    return axes.drawing(title, [*axes.steps(line), *parts, *_dot_texts(axes, dots)], rows, 10 + LEGEND * len(legend))
 
 
-def _beside(axes: _Axes, dots: Sequence[Dot]) -> Iterator[str]:
-    """Yield the texts at the right of dots; those that would stand on another one are moved down."""
+_MIDDLE = (START + END) / 2
+
+
+def _dot_texts(axes: _Axes, dots: Sequence[Dot]) -> Iterator[str]:
+    """Yield the texts beside dots, towards the middle; those that would stand on another one are moved down."""
     taken: list[tuple[float, float]] = []
     for each in sorted(dots, key=lambda each: axes.y.at(each.y)):
         if each.text:
             x, y = axes.x.at(each.x), axes.y.at(each.y) + 4
             y = max([y, *(other + 12 for place, other in taken if abs(place - x) < 6)])
             taken.append((x, y))
-            yield label(percent(x), y, each.text, dx=10, fill="currentColor")
+            anchor, shift = ("start", 10) if x < _MIDDLE else ("end", -10)
+            yield label(percent(x), y, each.text, anchor, dx=shift, fill="currentColor")
 
 
 @dataclass(frozen=True, slots=True)

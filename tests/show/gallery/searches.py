@@ -13,7 +13,7 @@ from sigwire.evaluate.result import EvaluationResult
 from sigwire.evaluate.rows.map_result import MapResult
 from sigwire.experiments.arm import ArmResult
 from sigwire.experiments.comparing import ArmComparison
-from sigwire.experiments.point import AXES, Measured, Point
+from sigwire.experiments.point import AXES, MeasuredPoint, Point
 from sigwire.experiments.result import ExperimentResult
 from sigwire.optimizers.candidate import Candidate
 from sigwire.optimizers.events import Spent
@@ -88,7 +88,7 @@ def _experiment(of: Material) -> ExperimentResult:
     labels = dict.fromkeys(AXES, "default")
     optimizers = (of.name, "gepa", "none")
     found = [
-        Measured(
+        MeasuredPoint(
             Point({**labels, "optimizer": optimizer}, f"{of.text[:200]} · {optimizer}", seed),
             _result(of, 0.5 * (optimizer == "gepa")),
             _report(of) if optimizer == "gepa" else None,
