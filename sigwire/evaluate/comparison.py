@@ -32,7 +32,7 @@ from sigwire.evaluate.statistics import (
     paired_difference,
     reaching_zero,
 )
-from sigwire.show.card import Card, HasCard
+from sigwire.show.card import BoundedRepr, Card, HasCard
 from sigwire.show.cleaning import inline, number
 from sigwire.show.markdown import card_markdown
 from sigwire.show.numbers import seconds_text
@@ -53,7 +53,7 @@ class _HasRun(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ProgramDifference:
+class ProgramDifference(BoundedRepr):
     """A program against the baseline. ``difference``: its mean minus that of the baseline, over examples scored in both.
 
     ``p``: adjusted for the number of programs and metrics; ``confidence``: of the interval, adjusted; ``omitted``: shared

@@ -29,6 +29,7 @@ from sigwire.journal.packing import digest_of
 from sigwire.modules.agents.react import ReAct
 from sigwire.modules.module import Module
 from sigwire.modules.tool_texts import alias_problem
+from sigwire.show.card import BoundedRepr
 from sigwire.signatures.fields import SignatureSpec
 
 __all__ = ["Candidate", "Demo", "Slot", "applied", "candidate_of", "check_text", "slots", "tunable"]
@@ -76,7 +77,7 @@ class Demo(Value):
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate:
+class Candidate(BoundedRepr):
     """Texts by slot, demos by predictor, and options of requests, which replace those of a student.
 
     ``parents``: the digests of the candidates that this one was made from; no part of the digest and of comparisons. Demos

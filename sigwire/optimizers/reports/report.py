@@ -22,7 +22,7 @@ from sigwire.optimizers.judge import Judge
 from sigwire.optimizers.reports.plots import Svg, plot
 from sigwire.optimizers.reports.prompts import winner_prompts
 from sigwire.optimizers.reports.text_diff import TextDiff
-from sigwire.show.card import Card, HasCard
+from sigwire.show.card import BoundedRepr, Card, HasCard
 from sigwire.show.cleaning import inline, number
 from sigwire.show.numbers import count
 
@@ -123,7 +123,7 @@ def _known(mean: float) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class SearchTrial:
+class SearchTrial(BoundedRepr):
     """A candidate in the order of proposal: how it was made, its mean and number of validation rows, and its fate."""
 
     number: int
