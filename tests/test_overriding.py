@@ -82,7 +82,7 @@ CALLED_BY_USERS = {
     "module": {
         "abatch", "aresume", "aresume_stream", "batch", "dump_state", "export", "get_config", "get_lm", "history",
         "inspect_history", "load", "load_result", "load_state", "map_named_predictors", "named_parameters",
-        "named_predictors", "named_sub_modules", "parameters", "predictors", "prepare_state", "preview", "reset",
+        "named_predictors", "named_sub_modules", "optimization", "parameters", "predictors", "prepare_state", "preview", "reset",
         "reset_copy", "resume", "resume_stream", "save", "session", "set_lm", "show", "update_config",
         "tool_source",  # a tool calls it when it is made: tests/core/tools/test_module_tool.py
     },

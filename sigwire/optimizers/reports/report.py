@@ -15,7 +15,6 @@ from sigwire.evaluate.records import RecordFile
 from sigwire.evaluate.segments import Segment, segment_rows
 from sigwire.evaluate.statistics import TOO_FEW, PairedDifference, paired_difference
 from sigwire.modules.module import Module
-from sigwire.modules.tree.saving import SavedReport
 from sigwire.optimizers.candidate import Candidate, Slot
 from sigwire.optimizers.events import Measured, Proposed, RefusedText, SearchEvent, Spent, Warned
 from sigwire.optimizers.judge import Judge
@@ -214,8 +213,6 @@ class OptimizationReport(HasCard):
         file that no search wrote.
         """
         report = getattr(program, "optimization", None)
-        if isinstance(report, SavedReport):
-            report = cls.from_json(report.data)
         if not isinstance(report, OptimizationReport):
             raise InputError(
                 f"{type(program).__name__} has no report (reading it). Pass the program that compile returned."
