@@ -127,8 +127,8 @@ CodeLimits Comparison CompleteAndGrounded Embedder Embeddings EmbeddingsWithScor
 EvaluationResult ExampleDone FakeLM FetchPolicy GEPA Health InferRules Injected JSONAdapter Journal KNN KNNFewShot LM
 LabeledFewShot LanguageModel Limit LimitState MIPROv2 MapResult ModelCall Module MontyInterpreter MultiChainComparison
 OptimizationReport Optimizer Parallel PortableHistory Predict Preview Price ProgramDifference ProgramOfThought RLM ReAct Refine
-Reasoning RetryPolicy Router SIMBA SearchProgress SemanticF1 Signature SubprocessInterpreter Timeout Tool Toolbox TwoStepAdapter Usage
-Verification Where XMLAdapter
+Reasoning RetryPolicy Router SIMBA SearchProgress SemanticF1 Signature SubprocessInterpreter Timeout Tool Toolbox TwoStepAdapter
+Usage Verification Where XMLAdapter
 """.split()
 )
 

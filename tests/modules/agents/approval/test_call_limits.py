@@ -62,7 +62,7 @@ def test_calls_beyond_the_limit_of_a_tool_fail_and_others_go_on() -> None:
     agent = agent_of([Tool(poll, max_calls=1), other], [calls, SUBMIT])
     result = agent(q="x")
     assert result.termination_reason == "submit"
-    assert texts(result)[:3] == ["running", "The limit of 1 calls of poll is reached. Continue without it.", "5"]
+    assert texts(result)[:3] == ["running", "The limit of 1 call of poll is reached. Continue without it.", "5"]
 
 
 @pytest.mark.parametrize("mode", MODES)
