@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import sigwire
+import sigwire.dspy
 from sigwire.errors import CallerError
 from sigwire.observe.tracing.instrument import instrument
 from sigwire.optimizers.candidate import Candidate
@@ -46,6 +47,8 @@ def told(message: object) -> object:
 
 MISUSES: dict[str, tuple[Callable[[], object], str]] = {
     "module that is not imported": (lambda: named("commands_"), "dir(sigwire)"),
+    "misspelt name": (lambda: named("Predct"), "Did you mean Predict?"),
+    "misspelt name of the door": (lambda: getattr(sigwire.dspy, "BootstrapFewShots"), "Did you mean BootstrapFewShot?"),  # noqa: B009
     "name of the door": (lambda: named("streamify"), "It is in sigwire.dspy"),
     "adapter by name": (lambda: ANY.configure(adapter="json"), "Write adapter=sigwire.JSONAdapter()."),
     "model by name": (lambda: ANY.configure(lm="openai/x"), "Write lm=sigwire.LM('openai/x')."),
