@@ -126,9 +126,7 @@ def test_page_of_names_and_help_show_the_groups() -> None:
 
 
 def test_unknown_name_is_an_attribute_error_with_advice() -> None:
-    with pytest.raises(
-        AttributeError, match=r"\(.+\)\. Did you mean Predict\? dir\(sigwire\) lists them\.$"
-    ):
+    with pytest.raises(AttributeError, match=r"\(.+\)\. Did you mean Predict\? dir\(sigwire\) lists them\.$"):
         _ = sigwire.Predictor  # type: ignore[attr-defined]
 
 
