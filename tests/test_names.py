@@ -154,7 +154,7 @@ def test_name_that_is_no_identifier_is_absent(name: str) -> None:
 
 @PACKAGES
 def test_error_of_an_unknown_name_suggests_one_once(package: ModuleType) -> None:
-    with pytest.raises(AttributeError) as caught:  # notebooks add no suggestion of Python's; python would repeat ours
+    with pytest.raises(AttributeError) as caught:  # one text for notebooks, and no second one by Python
         _ = package.Predct
     shown = "".join(traceback.format_exception(caught.value))
     assert shown.count("Did you mean") == shown.count("Did you mean Predict? ") == 1
