@@ -34,7 +34,6 @@ from sigwire.modules.inputs import InputReader
 from sigwire.modules.predict import P, Predict, ReadingCalls, S, signature_of
 from sigwire.modules.program_stream import set_turn
 from sigwire.settings import current
-from sigwire.show.numbers import count
 from sigwire.signatures.signature import Signature, SignatureClass
 
 __all__ = ["RLM", "SessionClasses"]
@@ -199,7 +198,7 @@ class RLM(ReadingCalls[P, S]):
                 run.add_message(run.steps[-1].results[0].text)
         finally:
             set_turn(before)
-        return Termination("limit", why=f"the limit of {count(self.max_iters, 'turn')} is used up")
+        return Termination("limit", why=f"the limit max_iters={self.max_iters} is used up")
 
     def _ask(self, run: SessionRun) -> Steps[CodeReply]:
         """Ask for the code of a turn. If the conversation is too long, remove old results and ask again."""
