@@ -347,12 +347,12 @@ def default_adapter() -> Adapter:
 
 
 def is_thinking(lm: LanguageModel, options: Mapping[str, Any] | None) -> bool:
-    """Return True if the options of a call, or those of the model, switch the model's reasoning on."""
+    """Return True if a call gets the model's own reasoning: its options or those of the model ask for it, or none is needed."""
     from sigwire.lm.option_aliases import canonical_options
 
     defaults: Mapping[str, Any] = getattr(lm, "kwargs", None) or {}
     asked = {**canonical_options(defaults), **canonical_options(options or {})}.get("reasoning")
-    return asked not in (None, "off", {"budget": 0})
+    return lm.capabilities.reasoning_unasked if asked is None else asked not in ("off", {"budget": 0})
 
 
 @cache
