@@ -19,8 +19,8 @@ class Capabilities(Value, ChecksKeywords):
     request; ``schema_on_demand``: the model is held only to a schema that is demanded (``require_schema``), else to each;
     ``reasoning``: thinks natively; ``reasoning_hidden``: its provider does not show the thinking; ``reasoning_unasked``: it
     thinks and shows that without being asked; ``images`` ``audio`` ``files``: accepts such parts; ``runs_own_tools``: an
-    agent behind an API, whose text is never scanned for calls; ``context_window`` and ``max_output_tokens`` in tokens, ``None`` if
-    unknown.
+    agent behind an API, whose text is never scanned for calls; ``context_window`` and ``max_output_tokens`` in tokens,
+    ``None`` if unknown.
 
     >>> Capabilities(native_tools=True).native_tools
     True

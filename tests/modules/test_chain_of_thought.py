@@ -89,21 +89,6 @@ async def test_reasoning_is_prompted_and_read_without_an_effort(
     assert "Two twos." in body
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("model", "wire"), UNASKED)
-async def test_reasoning_is_the_thinking_that_a_model_shows_unasked(
-    model: str, wire: str, kind: Callable[..., Any]
-) -> None:
-    with FakeProvider([Choice(BARE, reasoning="Seven sixes.")]) as provider:
-        think = ChainOfThought(QA, lm=LM(model, api_key="k", base_url=provider.url(wire)))
-        think.predict.demos = [DEMO]
-        prediction = await call(kind, think)
-        body = str(provider.requests[0].body)
-    assert Reasoned.of(prediction) == Reasoned("Seven sixes.", "thinking")
-    assert "[[ ## reasoning ## ]]" not in body
-    assert "Two twos." in body
-
-
 @pytest.mark.parametrize(("model", "wire"), UNASKED[:2])
 def test_switches_prompt_the_reasoning_of_a_model_that_shows_its_own(model: str, wire: str) -> None:
     with FakeProvider([WRITTEN] * 3) as provider:
@@ -118,13 +103,16 @@ def test_switches_prompt_the_reasoning_of_a_model_that_shows_its_own(model: str,
         assert ["[[ ## reasoning ## ]]" in str(request.body) for request in provider.requests] == [True] * 3
 
 
+SHOWN = [(*each, {"reasoning": "high"}) for each in (*SHOWING, UNASKED[0])] + [(*each, {}) for each in UNASKED]
+
+
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("model", "wire"), [*SHOWING, UNASKED[0]])
-async def test_reasoning_is_the_shown_thinking_that_an_effort_switches_on(
-    model: str, wire: str, kind: Callable[..., Any]
+@pytest.mark.parametrize(("model", "wire", "effort"), SHOWN)
+async def test_reasoning_is_the_shown_thinking_that_an_effort_or_the_model_switches_on(
+    model: str, wire: str, effort: dict[str, Any], kind: Callable[..., Any]
 ) -> None:
     with FakeProvider([Choice(BARE, reasoning="Seven sixes.")]) as provider:
-        think = ChainOfThought(QA, lm=LM(model, api_key="k", base_url=provider.url(wire), reasoning="high"))
+        think = ChainOfThought(QA, lm=LM(model, api_key="k", base_url=provider.url(wire), **effort))
         think.predict.demos = [DEMO]
         prediction = await call(kind, think)
         body = str(provider.requests[0].body)
