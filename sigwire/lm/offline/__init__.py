@@ -95,8 +95,9 @@ _TOKEN = re.compile(r"\w+|[^\w\s]")
 def _limited(choice: Choice, limit: object) -> Choice:
     """Return the choice, cut after ``limit`` tokens; as with a provider, a call that is cut has broken arguments.
 
-    >>> _limited(Choice("Oslo is in Norway."), 2)
-    Choice(text='Oslo is', finish_reason='length')
+    >>> cut = _limited(Choice("Oslo is in Norway."), 2)
+    >>> cut.text, cut.finish_reason
+    ('Oslo is', 'length')
     """
     texts = (choice.text, *(call.arguments_text for call in choice.tool_calls))
     if not isinstance(limit, int) or limit < 1 or sum(map(_count, texts)) <= limit:
