@@ -143,7 +143,7 @@ _BEDROCK = Provider(
         ),
         ModelRule.of("*nova-micro*", NOVA, wire="nova", images=False, files=False),
         ModelRule.of("*nova-2*", NOVA_2, wire="nova"),
-        ModelRule.of("*nova-lite* *nova-pro*", NOVA, wire="nova"),
+        ModelRule.of("*nova-lite* *nova-pro* *nova-premier*", NOVA, wire="nova"),
         ModelRule.of("*nova-*", replace(NOVA, max_output=None), wire="nova"),
         ModelRule.of(
             "*amazon.titan* *llama2* *llama3-8b* *llama3-70b*",
