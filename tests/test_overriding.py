@@ -85,6 +85,8 @@ CALLED_BY_USERS = {
         "named_predictors", "named_sub_modules", "parameters", "predictors", "prepare_state", "preview", "reset",
         "reset_copy", "resume", "resume_stream", "save", "session", "set_lm", "show", "update_config",
         "tool_source",  # a tool calls it when it is made: tests/core/tools/test_module_tool.py
+        "loop_options",  # saving calls it: tests/dspy/test_text_loop.py
+        "takes_text_loop", "use_text_loop",  # streams and loaders of the door do: tests/dspy/test_text_loop.py
     },
     "tool": {
         "from_function", "from_json", "from_langchain", "from_mcp_tool", "from_schema", "of", "show", "then", "to_json",

@@ -16,7 +16,7 @@ import pytest
 
 import sigwire
 import sigwire.dspy as dspy
-from sigwire.core.example import Example
+from sigwire.core.example import Example, Prediction
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import ConfigurationError, LMServerError, MissingState, StateError
 from sigwire.evaluate.evaluation import Evaluate
@@ -207,6 +207,9 @@ def test_names_are_unique() -> None:
         def __init__(self) -> None:
             super().__init__()
             self.sub = inner_predictor()
+
+        def forward(self, sub: Any) -> Prediction:
+            return Prediction(text=str(sub))
 
     class Both(Module):
         def __init__(self) -> None:
