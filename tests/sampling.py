@@ -14,7 +14,7 @@ import pytest
 
 __all__ = ["MOST", "mark_rest", "sample"]
 
-MOST = 12
+MOST = 8
 """The cases of one test in ``make test``; more if the values of its arguments need more."""
 
 
@@ -40,8 +40,8 @@ def mark_rest(items: Iterable[pytest.Item], root: str) -> None:
 def sample(cases: Sequence[tuple[str, dict[str, int]]], most: int = MOST) -> set[int]:
     """Return the places of the sample of cases, each a name and the places of its values by argument.
 
-    >>> len(sample([(f"{n}-{way}", {"n": n, "way": way}) for n in range(50) for way in range(2)], 12))
-    12
+    >>> len(sample([(f"{n}-{way}", {"n": n, "way": way}) for n in range(50) for way in range(2)], 8))
+    8
     """
     values: defaultdict[str, set[int]] = defaultdict(set)
     for _, places in cases:

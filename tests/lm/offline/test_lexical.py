@@ -276,7 +276,7 @@ async def test_lexical_ends_a_text_at_the_limit_of_tokens(how: str) -> None:
     assert ask("hello", options={"max_tokens": 512}).text == whole
 
 
-def test_lexical_cuts_the_call_at_the_limit_and_drops_the_calls_after_it() -> None:
+def test_lexical_cuts_the_call_at_the_limit_and_drops_later_calls() -> None:
     question, tokens = "What's the weather in Oslo and Rome?", 9  # a call takes nine: {"city":"Oslo"}
     whole = ask(question, WEATHER)
     assert [call.arguments for call in whole.tool_calls] == [{"city": "Oslo"}, {"city": "Rome"}]
