@@ -259,6 +259,28 @@ def test_repeated_prompt_is_marked_for_the_cache_on_the_cloud(door: str, model: 
     assert bodies[2]["messages"][-1]["content"][-1][name].get("ttl") == (None if "nova" in model else "1h")
 
 
+GATEWAYS = {"compatible": "openrouter/anthropic/claude-sonnet-4.5"}
+
+
+def test_repeated_prompt_is_marked_for_the_cache_behind_a_gateway_as_at_the_vendor() -> None:
+    history = (LONG, ASKED, Message.assistant("a"), ASKED)
+    mark: JsonObject = {"type": "ephemeral"}
+    with FakeProvider(["ok"] * 5) as provider:
+        lm = lm_at(provider, "compatible", GATEWAYS["compatible"])
+        lm.respond(replace(asked(*history), repeated=(1, 4)))
+        lm.respond(replace(asked(*history, prompt_cache=False), repeated=(1, 4)))
+        lm.respond(replace(asked(*history[1:]), repeated=(3,)))  # too short
+        lm.respond(asked(LONG, ASKED, prompt_cache={"ttl": "1h"}))
+        calls = Message("assistant", (ToolCall("call_1", "f", {}),))
+        loop = (LONG, ASKED, calls, Message.tool(ToolResult("call_1", "f", "1")), ASKED)
+        lm.respond(replace(asked(*loop), repeated=(3, 5)))
+        bodies: list[Any] = [request.body for request in provider.requests]
+    marked = [[place for place, each in enumerate(body["messages"]) if "cache_control" in str(each)] for body in bodies]
+    assert marked == [[0, 3], [], [], [0, 1], [1, 4]]
+    assert bodies[0]["messages"][0]["content"][-1]["cache_control"] == mark
+    assert bodies[3]["messages"][-1]["content"][-1]["cache_control"] == {**mark, "ttl": "1h"}
+
+
 def test_nova_keeps_its_cache_for_its_own_time_with_a_warning() -> None:
     with FakeProvider(["ok"]) as provider:
         lm = lm_at(provider, "bedrock", NOVA_DOORS["bedrock"])
