@@ -230,6 +230,27 @@ def test_top_k_goes_to_its_place_of_the_vendor_on_bedrock(model: str, wanted: Js
     assert [warning.feature for warning in response.warnings] == ([] if wanted else ["top_k"])
 
 
+NOVA_EFFORTS = {
+    "off": ({"reasoning": "off", "max_tokens": 9}, None, []),
+    "low": ({"reasoning": "low", "max_tokens": 9}, "low", []),
+    "high": ({"reasoning": "high"}, "high", []),
+    "high with a limit": ({"reasoning": "high", "max_tokens": 9}, "medium", ["reasoning"]),
+    "with a temperature": ({"reasoning": "medium", "temperature": 0.5}, "medium", ["temperature"]),
+    "without": ({"temperature": 0.5}, None, []),
+}
+
+
+@pytest.mark.parametrize(("options", "effort", "warned"), NOVA_EFFORTS.values(), ids=NOVA_EFFORTS)
+def test_nova_2_is_asked_to_reason_with_an_effort(options: JsonObject, effort: str | None, warned: list[str]) -> None:
+    with FakeProvider(["ok"]) as provider:
+        response = lm_at(provider, "bedrock", "bedrock/us.amazon.nova-2-lite-v1:0").respond(asked(**options))
+        body: Any = provider.requests[0].body
+    fields = {"reasoningConfig": {"type": "enabled", "maxReasoningEffort": effort}} if effort else None
+    assert body.get("additionalModelRequestFields") == fields
+    assert ("temperature" in body.get("inferenceConfig", {})) is ("temperature" in options and not warned)
+    assert [warning.feature for warning in response.warnings] == warned
+
+
 # --- prompt caches
 
 

@@ -142,7 +142,7 @@ _BEDROCK = Provider(
             images=False,
         ),
         ModelRule.of("*nova-micro*", NOVA, wire="nova", images=False, files=False),
-        ModelRule.of("*nova-2*", NOVA_2, wire="nova"),
+        ModelRule.of("*nova-2*", NOVA_2, wire="nova", reasoning=True, reasoning_hidden=True),
         ModelRule.of("*nova-lite* *nova-pro* *nova-premier*", NOVA, wire="nova"),
         ModelRule.of("*nova-*", replace(NOVA, max_output=None), wire="nova"),
         ModelRule.of(

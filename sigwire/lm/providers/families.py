@@ -236,7 +236,15 @@ GPT_OSS = ModelFacts(efforts=("low", "medium", "high"), default_effort="medium")
 # --- Nova
 
 NOVA = ModelFacts(thinking="none", temperature=1.0, cache_breakpoints=True, max_output=10_000)
-NOVA_2 = replace(NOVA, max_output=65_535)  # 64,000 in LiteLLM
+# https://docs.aws.amazon.com/nova/latest/nova2-userguide/using-converse-api.html: maxTokens up to 65,000; 64,000 in LiteLLM.
+NOVA_2 = replace(
+    NOVA,
+    thinking="effort",
+    efforts=("off", "low", "medium", "high"),
+    default_effort="off",
+    sampling="unless_reasoning",
+    max_output=65_000,
+)
 
 # --- gateways
 
