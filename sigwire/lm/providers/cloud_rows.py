@@ -54,6 +54,9 @@ _VERTEX = Provider(
         "generate": Wire("gemini", "gemini:VERTEX"),
         "messages": Wire("anthropic", "anthropic.profiles:VERTEX_MESSAGES"),
         "chat": Wire("openai_chat", "openai_chat.profiles:COMPATIBLE", path="/endpoints/openapi/chat/completions"),
+        "mistral": Wire(
+            "openai_chat", "openai_chat.profiles:MISTRAL", path="/publishers/mistralai/models/{model}:{method}"
+        ),
     },
     addresses=(
         AddressForm("/endpoints/openapi(?:/chat/completions)?", "chat"),
@@ -70,6 +73,15 @@ _VERTEX = Provider(
         ModelRule.of(
             "ai21/* deepseek-ai/* meta/* minimaxai/* moonshotai/* openai/* qwen/* xai/* zai-org/*",
             wire="chat",
+            tools_with_json_schema=True,
+            schema_on_demand=True,
+            audio=False,
+            files=False,
+        ),
+        # https://docs.cloud.google.com/vertex-ai/generative-ai/docs/partner-models/mistral: Mistral's wire, by bare names.
+        ModelRule.of(
+            "mistral-* ministral-* codestral-*",
+            wire="mistral",
             tools_with_json_schema=True,
             schema_on_demand=True,
             audio=False,

@@ -91,7 +91,9 @@ def encode(request: Request, target: Target[ChatProfile], *, stream: bool = Fals
         **(_stream_fields(profile) if stream else {}),
     }
     lost = history.warnings + tools.warnings + tool_warnings + form.warnings + thinking_warnings + option_warnings
-    return assemble(ready, profile.path.format(model=model_in_path(target.model)), body, lost, repeats=not profile.many)
+    method = "streamRawPredict" if stream else "rawPredict"  # Vertex AI has two paths for partners' own wires
+    path = profile.path.format(model=model_in_path(target.model), method=method)
+    return assemble(ready, path, body, lost, repeats=not profile.many)
 
 
 _NO_OPTIONS: tuple[JsonObject, tuple[LMWarning, ...]] = ({}, ())
