@@ -184,9 +184,9 @@ def similar_name(name: str, known: Iterable[str]) -> str | None:
 class LMNotConfigured(ConfigurationError):
     """No language model was given to the call, the module or the settings."""
 
-    def __init__(self, where: str = "this call") -> None:
+    def __init__(self, where: str = "this call", hint: str = "") -> None:
         super().__init__(
-            f"No language model for {where}. Pass lm=..., call module.set_lm(...), or set one for everything: "
+            f"No language model for {where}. {hint}Pass lm=..., call module.set_lm(...), or set one for everything: "
             'sigwire.configure(lm=sigwire.LM("offline/lexical")).'
         )
 

@@ -108,7 +108,11 @@ class ToolCallDelta(_Event):
 
 @dataclass(frozen=True, slots=True)
 class ToolCallEnd(_Event):
-    """The call is complete."""
+    """The call is complete.
+
+    In the stream of a module it was validated: ``call.error`` has the problem if it does not fit the offered tools. The
+    stream of a model has no functions to validate with, so there only arguments that are no JSON object are an error.
+    """
 
     kind: ClassVar[str] = "tool_call_end"
     index: int

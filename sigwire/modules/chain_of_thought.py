@@ -25,7 +25,8 @@ class ChainOfThought(PredictorCalls[P, S]):
     """``Predict`` with a first output ``reasoning``, a ``str``. The predictor is the attribute ``predict``.
 
     The model writes the field. If the call switches the model's own thinking on (``reasoning="low"``) and its provider shows
-    it, the field is not prompted and holds the thinking. ``Reasoned.of(result)`` has the reasoning typed, with its source. A
+    it, or if the model thinks and shows it unasked (``lm.capabilities.reasoning_unasked``), the field is not prompted and
+    holds the thinking. ``Reasoned.of(result)`` has the reasoning typed, with its source. A
     signature with an output ``reasoning`` is not changed. ``rationale_field`` and ``rationale_field_type`` replace the
     field's declaration and type; a type other than ``Reasoning`` is always prompted.
 
