@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -75,10 +76,11 @@ def test_executor_gives_the_table_of_one_process(executor: Callable[[], Any], tm
 
 def test_budget_holds_over_the_workers_and_the_run_goes_on(tmp_path: Path) -> None:
     budget = Budget(calls=30)
-    result = lexical().run(tmp_path / "run", progress=False, executor=InlineExecutor(), budget=budget)
-    assert result.status == "partial"
-    assert (budget.spent.calls or 0) <= 30
-    whole = lexical().run(tmp_path / "run", progress=False, executor=InlineExecutor())
+    with ThreadPoolExecutor(2) as threads:
+        result = lexical().run(tmp_path / "run", progress=False, executor=threads, budget=budget)
+        assert result.status == "partial"
+        assert (budget.spent.calls or 0) <= 30
+        whole = lexical().run(tmp_path / "run", progress=False, executor=threads)
     assert table(whole) == table(lexical().run(tmp_path / "alone", progress=False))
 
 
