@@ -17,6 +17,7 @@ from itertools import pairwise
 from typing import Protocol
 
 from sigwire.errors import InputError
+from sigwire.evaluate.pareto import pareto_front
 from sigwire.evaluate.statistics import mean_interval
 from sigwire.files.whole import write_whole
 from sigwire.optimizers.candidate import Candidate
@@ -214,12 +215,10 @@ def _costs(spent: Mapping[str, Spent]) -> tuple[str, dict[str, float]]:
 
 
 def _front(costs: Mapping[str, float], means: Mapping[str, float]) -> list[str]:
-    """Return the candidates that no cheaper one equals, by their cost."""
-    front: list[str] = []
-    for digest in sorted(costs, key=lambda each: (costs[each], -means[each])):
-        if not front or means[digest] > means[front[-1]]:
-            front.append(digest)
-    return front
+    """Return the candidates that no other beats in mean and cost, by their cost."""
+    return sorted(
+        pareto_front({digest: (means[digest], -cost) for digest, cost in costs.items()}), key=costs.__getitem__
+    )
 
 
 def _rows(search: PlottedSearch) -> Svg:
