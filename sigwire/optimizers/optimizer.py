@@ -27,13 +27,14 @@ from sigwire.optimizers.candidate import applied, candidate_of, slots, tunable
 from sigwire.optimizers.engine.engine import Engine, EngineSetup
 from sigwire.optimizers.engine.identity import search_facts, search_header
 from sigwire.optimizers.engine.plan import Forecast, forecast
-from sigwire.optimizers.engine.search import Rows, SearchEnd, finish, halves, held_out, planned
+from sigwire.optimizers.engine.search import MOST_TESTED, Rows, SearchEnd, finish, halves, held_out, planned
 from sigwire.optimizers.engine.sizes import Sizes, sizes_of
 from sigwire.optimizers.engine.spending import Spending, read_budget
 from sigwire.optimizers.engine.store import RunStore
 from sigwire.optimizers.errors import OptimizationInterrupted
 from sigwire.optimizers.events import RefusedText, SearchEvent, Warned
 from sigwire.optimizers.judge import Judge, ScoreTable, Strategy
+from sigwire.optimizers.objectives import COSTS, HEADLINE, are_objectives, named_objectives
 from sigwire.optimizers.progress import ProgressMode, SearchLog, SearchReporter
 from sigwire.optimizers.reports.report import NONE_BETTER, Estimate, OptimizationReport, StopReason, trials_of
 from sigwire.optimizers.rule import Rule, checked_rule
@@ -68,7 +69,9 @@ class SearchOptions(TypedDict, total=False):
     of the one that a function makes, ``num_threads`` at once in each; see ``Evaluate``. ``reuse`` (True): a question that the
     search asked before for the same row, repetition and place is not asked again, also for another candidate; ``False`` asks
     always, as do runs on an executor. ``progress`` ("auto"): a line in a terminal, one output in a notebook, else a log line
-    for each trial; "line", "log", False or a function, which gets a ``SearchProgress`` after each run.
+    for each trial; "line", "log", False or a function, which gets a ``SearchProgress`` after each run. ``objectives``: "score"
+    (the headline), metrics and subscores by name, "cost", "tokens", "calls" and "seconds", which are better if smaller; the
+    headline decides what ``compile`` returns, and ``report.front`` has the candidates that none beats in all.
     """
 
     seed: int
@@ -85,6 +88,7 @@ class SearchOptions(TypedDict, total=False):
     executor: ExecutorLike | None
     reuse: bool
     progress: ProgressMode
+    objectives: Sequence[str]
 
 
 _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
@@ -95,6 +99,7 @@ _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "hold_out": (lambda given: 0 <= given < 1, "a share from 0 to below 1"),
     "errors": (lambda given: given in ("raise", "score"), '"raise" or "score"'),
     "tune": (lambda given: not isinstance(given, str) and set(given) <= _FAMILIES, f"some of {sorted(_FAMILIES)}"),
+    "objectives": (are_objectives, 'distinct names, such as ("score", "tokens")'),
     "timeout": (lambda given: given is None or given > 0, "seconds, above 0"),
     "executor": (
         lambda given: given is None or callable(given) or hasattr(given, "submit"),
@@ -160,6 +165,11 @@ class Optimizer(Teleprompter, ChecksKeywords):
             raise ConfigurationError(f"{name} needs a metric (making it). Write {name}(metric=my_metric).")
         if num_threads is not None and num_threads < 1:
             raise ConfigurationError(f"num_threads is a number above 0, not {num_threads} (making {name}).")
+        if len(search.get("objectives", ())) > 1 and not self._chooses:
+            raise ConfigurationError(
+                f"{name} compares no candidates, so it has no objectives (making it). Write GEPA(objectives=...), or another "
+                "optimizer that chooses."
+            )
         self.metric = metric
         self.prompt_model, self.task_model, self.teacher_settings = (
             prompt_model,
@@ -347,7 +357,10 @@ class Optimizer(Teleprompter, ChecksKeywords):
         reuses = self.search.get("reuse", True)
         found = forecast(task, make, len(task.signatures), reuses, sizes)
         most = self._most(task)
-        return found if most is None else found.within(*most, 2 * len(rows.test), len(task.signatures), reuses)
+        if most is None:
+            return found
+        more = MOST_TESTED * (len(rows.test) + len(task.val)) if len(task.judge.objectives) > 1 else 0
+        return found.within(*most, 2 * len(rows.test), len(task.signatures), reuses, more)
 
     def _most(self, task: Task) -> tuple[int, int] | None:
         """Return the most runs and writing calls of a search, if more than luck decides them."""
@@ -363,7 +376,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
         return checked_rule(type(self).__name__, self.rule(task, options))
 
     def _searched(self, student: M, teacher: Module, rows: Rows, options: Mapping[str, Any]) -> Steps[M]:
-        table = ScoreTable()
+        table = ScoreTable(self.search.get("objectives", ()))
         task = self._task(student, teacher, rows, table)
         spending = Spending(self.budget, time.monotonic, self.limit_of_runs(task))
         store = RunStore(
@@ -404,15 +417,19 @@ class Optimizer(Teleprompter, ChecksKeywords):
         finally:
             store.close()
 
+    @property
+    def _metric_name(self) -> str:
+        return HEADLINE if self._plan is None else self._plan.name
+
     def _reporter(self, task: Task, rows: Rows, spending: Spending, options: Mapping[str, Any]) -> SearchReporter:
         """Return the progress of a search. Its plan is made when the search has run for a second."""
-        metric = "score" if self._plan is None else self._plan.name
         mode = self.search.get("progress", "auto")
 
         def expect() -> int:
             return self._forecast(task, rows, options).runs.expected
 
-        return SearchReporter(type(self).__name__, metric, task, spending, expect, mode, clock=time.monotonic)
+        name = type(self).__name__
+        return SearchReporter(name, self._metric_name, task, spending, expect, mode, clock=time.monotonic)
 
     def _task(self, student: Module, teacher: Module, rows: Rows, table: ScoreTable) -> Task:
         if not isinstance(teacher, Module):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may pass any object
@@ -421,6 +438,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
         search = self.search
         seed = search.get("seed", 0)
         tunes = frozenset(search.get("tune", _TUNES)) & (self._fixed_tunes | {"tool_names"})
+        objectives, headline = named_objectives(search.get("objectives", (HEADLINE,)), self._metric_name)
         judge = Judge(
             table,
             confidence=search.get("confidence", 0.9),
@@ -428,6 +446,8 @@ class Optimizer(Teleprompter, ChecksKeywords):
             threshold=self.metric_threshold,
             unscored=self.metric is None,
             seed=seed,
+            objectives=objectives,
+            headline=headline,
         )
         task = Task(
             baseline=candidate_of(student),
@@ -470,7 +490,8 @@ class Optimizer(Teleprompter, ChecksKeywords):
             explains=self._explains,
             executor=self.search.get("executor"),
             metric=self.metric,
-            reuses=self.search.get("reuse", True),
+            reuses=self.search.get("reuse", True) and "seconds" not in task.judge.objectives,
+            spared=not COSTS.keys().isdisjoint(task.judge.objectives),
         )
 
     def _report(
@@ -496,6 +517,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
             refused=tuple(event for event, _ in events.seen if isinstance(event, RefusedText)),
             scores=task.judge.table.by_candidate(task.val),
             subscores=task.judge.table.subscores(task.val),
+            **_several(task.judge, verdict, engine, task.val),
             costs=dict(engine.costs),
             texts=task.slots,
             warnings=(
@@ -518,6 +540,18 @@ class Optimizer(Teleprompter, ChecksKeywords):
 
     def finish_program(self, program: Any, student: Module, report: OptimizationReport) -> None:
         """Add the attributes of an optimizer's result to a compiled program, which has the report."""
+
+
+def _several(judge: Judge, verdict: SearchEnd, engine: Engine, rows: Sequence[str]) -> dict[str, Any]:
+    """Return what the report of a search with several objectives has besides."""
+    if len(judge.objectives) == 1:
+        return {}
+    means = {digest: judge.means(each, rows) for digest, each in engine.candidates.items()}
+    return {
+        "objectives": judge.objectives,
+        "outcomes": {digest: found for digest, found in means.items() if found},
+        "front": verdict.front,
+    }
 
 
 def _best_until_now(task: Task, engine: Engine) -> SearchEnd:

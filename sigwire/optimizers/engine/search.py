@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from sigwire.core.example import Example
@@ -22,11 +22,16 @@ from sigwire.evaluate.plain import dumped_example
 from sigwire.modules.field_types import FieldTypes, types_of
 from sigwire.optimizers.candidate import Candidate
 from sigwire.optimizers.engine.engine import Engine
+from sigwire.optimizers.objectives import unknown_objective
+from sigwire.optimizers.reports.front import FrontEntry, spread_out
 from sigwire.optimizers.reports.report import Estimate, StopReason
 from sigwire.optimizers.rule import Measure, Rule, RunKey, measure
 from sigwire.optimizers.task import Task
 
-__all__ = ["Rows", "SearchEnd", "finish", "halves", "held_out", "planned"]
+__all__ = ["MOST_TESTED", "Rows", "SearchEnd", "finish", "halves", "held_out", "planned"]
+
+MOST_TESTED = 8
+"""The most entries of a front that run on test rows."""
 
 _PREFLIGHT = 2
 _OPEN = (0.5, 0.99)  # how sure a comparison is that further rows may decide
@@ -118,11 +123,18 @@ class SearchEnd:
     reason: StopReason
     estimate: Estimate
     kept_student: str = ""
+    front: tuple[FrontEntry, ...] = ()
 
 
 def preflight(task: Task) -> Rule:
-    """Run the student on two rows: a wrong key or a broken metric ends the search before anything else is paid."""
-    yield from measure(task.baseline, (task.val or task.train)[:_PREFLIGHT])
+    """Run the student on two rows: a wrong key, a broken metric or an unknown objective ends the search before anything else
+    is paid."""
+    rows = (task.val or task.train)[:_PREFLIGHT]
+    yield from measure(task.baseline, rows)
+    judge = task.judge
+    for name in () if task.plan else judge.objectives:
+        if judge.table.scores(task.baseline, rows) and not judge.amounts(task.baseline, name, rows):
+            raise unknown_objective(name, sorted(judge.table.subscores(rows).get(task.baseline.digest, {})))
     return task.baseline
 
 
@@ -146,11 +158,36 @@ def finish(
     is_new = found.digest != task.baseline.digest
     if chooses and is_new:
         yield from engine.steps(_compared(task, found, engine.candidates))
+    judge, front = task.judge, list[Candidate]()
+    has_front = chooses and len(judge.objectives) > 1
+    if has_front:
+        yield from engine.steps(_completed(task, engine.candidates))
+        shared = list(judge.table.scores(found, task.val))
+        front = judge.front([task.baseline, *engine.candidates.values()], shared)
     engine.end_search()
     if rows.test:
         yield from engine.steps(_measured(task, found, rows.test))
+        for each in spread_out(front, MOST_TESTED):
+            yield from engine.steps(_measured(task, each, rows.test))
     reason = StopReason.BUDGET if engine.is_spent else StopReason.FINISHED  # perhaps by the runs above
-    return _ended(engine, task, rows.test, found, reason, chosen=chooses and is_new, keeps_student=keeps_student)
+    end = _ended(engine, task, rows.test, found, reason, chosen=chooses and is_new, keeps_student=keeps_student)
+    return (
+        replace(end, front=tuple(FrontEntry.of(judge, each, shared, rows.test) for each in front)) if has_front else end
+    )
+
+
+def _completed(task: Task, candidates: Mapping[str, Candidate]) -> Rule:
+    """Run the candidates that may be on the front on all validation rows, as far as the budget goes."""
+    hopeful = task.judge.hopeful(candidates.values(), task.baseline, task.val)
+    for each in _stand_ins(task) if task.plan else spread_out(hopeful, MOST_TESTED):
+        yield from _measured(task, each, task.val)
+    return task.baseline
+
+
+def _stand_ins(task: Task) -> list[Candidate]:
+    """Return candidates of a plan in place of the entries of a front: with much luck there are many, with little none."""
+    most = MOST_TESTED if task.plan == "many" else 0
+    return [task.baseline.with_lm_options({"front": number}) for number in range(most)]
 
 
 def _ended(
@@ -211,4 +248,8 @@ def planned(task: Task, rows: Rows, rule: Rule, *, chooses: bool) -> Rule:
     if chooses:
         yield from _compared(task, found, {})
     yield from _measured(task, found, rows.test)
+    if chooses and len(task.judge.objectives) > 1:
+        yield from _completed(task, {})
+        for each in _stand_ins(task):
+            yield from _measured(task, each, rows.test)
     return found

@@ -37,6 +37,8 @@ class PagedSearch(Protocol[T]):
     @property
     def headline(self) -> str: ...
     @property
+    def objectives(self) -> Sequence[str]: ...
+    @property
     def winner(self) -> Candidate: ...
     @property
     def trials(self) -> Sequence[T]: ...
@@ -92,6 +94,12 @@ def _plots(search: PagedSearch[T]) -> Iterator[tuple[str, str]]:
     band = "the band is the student's 95 % interval, the large dot the winner, faint ones ran on fewer rows"
     yield f"mean score of trials over calls; {band}", search.plot("score").fluid
     yield "mean score of candidates over cost; large: the winner, faint: on fewer rows", search.plot("cost").fluid
+    if len(search.objectives) > 1:
+        up, across = search.objectives[:2]
+        yield (
+            f"{up} of candidates over {across}; joined: those that none beats in all objectives",
+            search.plot("front").fluid,
+        )
 
 
 def _changes(search: PagedSearch[T]) -> Iterator[str]:
