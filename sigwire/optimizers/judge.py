@@ -39,6 +39,7 @@ class ScoreTable:
         self._subscores: _Parts = {}
         self._costs: _Parts = {}
         self._failed: set[tuple[str, str]] = set()  # candidate and row
+        self.fallen: set[str] = set()  # candidates that are worse on a row that must hold
 
     def put(self, candidate: str, row: str, repeat: int, score: float | None) -> None:
         """Add the score of a run; ``None`` adds nothing."""
@@ -61,6 +62,12 @@ class ScoreTable:
         for parts, numbers in ((self._subscores, cell.subscores), (self._costs, costs_of(cell, self._objectives))):
             for name, number in numbers.items():
                 parts.setdefault(candidate, {}).setdefault(row, {}).setdefault(name, []).append(number)
+
+    def repeats(self, candidate: Candidate, row: str) -> list[float]:
+        """Return the scores of all runs of a row, the first one first."""
+        if found := self._repeats.get((candidate.digest, row)):
+            return [found[at] for at in sorted(found)]
+        return [*self.scores(candidate, (row,)).values()]
 
     def subscores(self, rows: Sequence[str]) -> dict[str, dict[str, float]]:
         """Return the mean of each subscore by candidate digest and name, over the runs on ``rows``."""
@@ -148,8 +155,34 @@ class Judge:
         return _mean(list(self.table.scores(candidate, rows).values()))
 
     def ranked(self, candidates: Sequence[Candidate], rows: Sequence[str]) -> list[Candidate]:
-        """Return candidates by mean score on ``rows``, best first; equal ones in the given order."""
-        return sorted(candidates, key=lambda each: -self.mean(each, rows))
+        """Return candidates by mean score on ``rows``, best first; equal ones in the given order, fallen ones last."""
+        return sorted(candidates, key=lambda each: (self.fell(each), -self.mean(each, rows)))
+
+    # --- rows that must hold
+
+    def drop(self, candidate: Candidate) -> None:
+        """Note that a candidate is worse than the student on a row that must hold."""
+        self.table.fallen.add(candidate.digest)
+
+    def fell(self, candidate: Candidate) -> bool:
+        """Return True if a candidate is worse than the student on a row that must hold: it is behind all others."""
+        return candidate.digest in self.table.fallen
+
+    def is_lower(self, candidate: Candidate, incumbent: Candidate, row: str) -> bool:
+        """Return True if a candidate has a lower score on a row."""
+        return any(each < 0 for each in self.differences(candidate, incumbent, (row,)))
+
+    def holds(self, candidate: Candidate, incumbent: Candidate, rows: Sequence[str]) -> bool:
+        """Return True if a candidate ran on all ``rows``, which must hold, and is on none worse than the incumbent."""
+        return not self.fell(candidate) and all(
+            self.differences(candidate, incumbent, (row,))
+            and (len(self.table.repeats(candidate, row)) > 1 or not self.is_lower(candidate, incumbent, row))
+            for row in rows
+        )
+
+    def _standing(self, challenger: Candidate, incumbent: Candidate) -> int:
+        """Return 1 if only the incumbent fell, -1 if only the challenger did, else 0."""
+        return self.fell(incumbent) - self.fell(challenger)
 
     # --- two candidates
 
@@ -160,6 +193,8 @@ class Judge:
 
     def is_better(self, challenger: Candidate, incumbent: Candidate, rows: Sequence[str]) -> bool:
         """Return True if the challenger is better beyond noise (greedy: if its mean is higher)."""
+        if standing := self._standing(challenger, incumbent):
+            return standing > 0
         differences = self.differences(challenger, incumbent, rows)
         if self.strategy == "greedy":
             return sum(differences) > 0
@@ -167,13 +202,16 @@ class Judge:
 
     def is_worse(self, challenger: Candidate, incumbent: Candidate, rows: Sequence[str]) -> bool:
         """Return True if the challenger is worse beyond noise: a race drops it."""
+        if standing := self._standing(challenger, incumbent):
+            return standing < 0
         differences = self.differences(challenger, incumbent, rows)
         return sum(differences) < 0 and probability_better([-each for each in differences]) >= self.confidence
 
     def advantage(self, challenger: Candidate, incumbent: Candidate, rows: Sequence[str]) -> float:
-        """Return the mean difference of scores on the rows that both have; 0 without such rows."""
+        """Return the mean difference of scores on the rows that both have; 0 without such rows. A fall outweighs it."""
         differences = self.differences(challenger, incumbent, rows)
-        return sum(differences) / len(differences) if differences else 0.0
+        mean = sum(differences) / len(differences) if differences else 0.0
+        return mean + self._standing(challenger, incumbent) * (1 + abs(mean))
 
     # --- several objectives
 
@@ -227,6 +265,8 @@ class Judge:
 
         Of a cost, a twentieth is the least that counts: each rewritten text is a little longer or shorter.
         """
+        if standing := self._standing(challenger, incumbent):
+            return standing > 0
         others = (name for name in self.objectives if name != self.headline)
         return self.advantage(challenger, incumbent, rows) > 0 or any(
             self._gains(name, challenger, incumbent, rows) for name in others
@@ -243,6 +283,8 @@ class Judge:
 
     def may_be_better(self, challenger: Candidate, incumbent: Candidate, rows: Sequence[str]) -> bool:
         """Return True if further runs may show the challenger to be better: on many rows a tie is not enough."""
+        if standing := self._standing(challenger, incumbent):
+            return standing > 0
         differences = self.differences(challenger, incumbent, rows)
         chance = probability_better(differences)
         return chance > 0.5 if len(differences) >= _MANY_ROWS else chance >= _HOPE
@@ -250,7 +292,7 @@ class Judge:
     def promising(self, candidates: Sequence[Candidate], incumbent: Candidate, rows: Sequence[str]) -> Candidate:
         """Return the most promising of candidates that ran on different numbers of rows: a few rows count little."""
 
-        return max(candidates, key=lambda each: self._promise(self.headline, each, incumbent, rows))
+        return max(candidates, key=lambda each: (-self.fell(each), self._promise(self.headline, each, incumbent, rows)))
 
     # --- the end of a search
 

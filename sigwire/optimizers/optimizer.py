@@ -71,7 +71,9 @@ class SearchOptions(TypedDict, total=False):
     always, as do runs on an executor. ``progress`` ("auto"): a line in a terminal, one output in a notebook, else a log line
     for each trial; "line", "log", False or a function, which gets a ``SearchProgress`` after each run. ``objectives``: "score"
     (the headline), metrics and subscores by name, "cost", "tokens", "calls" and "seconds", which are better if smaller; the
-    headline decides what ``compile`` returns, and ``report.front`` has the candidates that none beats in all.
+    headline decides what ``compile`` returns, and ``report.front`` has the candidates that none beats in all. ``must_hold``:
+    validation examples, or a function of one, on which no program may be returned that is worse than the student: a row with a
+    lower score runs twice more, and the median decides.
     """
 
     seed: int
@@ -89,6 +91,12 @@ class SearchOptions(TypedDict, total=False):
     reuse: bool
     progress: ProgressMode
     objectives: Sequence[str]
+    must_hold: Sequence[Example] | Callable[[Example], object]
+
+
+def _are_rows(given: object) -> bool:
+    rows = cast("Sequence[object]", given) if isinstance(given, (list, tuple)) else ()
+    return callable(given) or (bool(rows) and all(isinstance(each, Example) for each in rows))
 
 
 _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
@@ -100,6 +108,7 @@ _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "errors": (lambda given: given in ("raise", "score"), '"raise" or "score"'),
     "tune": (lambda given: not isinstance(given, str) and set(given) <= _FAMILIES, f"some of {sorted(_FAMILIES)}"),
     "objectives": (are_objectives, 'distinct names, such as ("score", "tokens")'),
+    "must_hold": (_are_rows, "a list of validation examples, or a function of one"),
     "timeout": (lambda given: given is None or given > 0, "seconds, above 0"),
     "executor": (
         lambda given: given is None or callable(given) or hasattr(given, "submit"),
@@ -170,6 +179,8 @@ class Optimizer(Teleprompter, ChecksKeywords):
                 f"{name} compares no candidates, so it has no objectives (making it). Write GEPA(objectives=...), or another "
                 "optimizer that chooses."
             )
+        if search.get("must_hold") and metric is None:
+            raise ConfigurationError(f"must_hold needs a metric (making {name}). Write {name}(..., metric=my_metric).")
         self.metric = metric
         self.prompt_model, self.task_model, self.teacher_settings = (
             prompt_model,
@@ -468,6 +479,8 @@ class Optimizer(Teleprompter, ChecksKeywords):
             if not val:
                 raise InputError(f"{type(self).__name__} needs two training examples or a valset (compiling).")
             task = task.with_rows(train, val)
+        if must_hold := search.get("must_hold"):
+            task = replace(task, must_hold=rows.holding(must_hold, task.val, student))
         if self._is_fair_on_training_rows:
             task = replace(task, evidence=task.train[: max(_LEAST_EVIDENCE, len(task.val) // 2)])
         return task
@@ -557,7 +570,8 @@ def _several(judge: Judge, verdict: SearchEnd, engine: Engine, rows: Sequence[st
 def _best_until_now(task: Task, engine: Engine) -> SearchEnd:
     """Return the leader of an interrupted search."""
     candidates = list(engine.candidates.values())
-    best = task.judge.ranked([task.baseline, *candidates], task.val)[0]
+    holding = [each for each in candidates if task.judge.holds(each, task.baseline, task.must_hold)]
+    best = task.judge.ranked([task.baseline, *holding], task.val)[0]
     estimate = Estimate.of(task.judge, task.baseline, best, candidates, task.val, None)
     return SearchEnd(best, best, StopReason.INTERRUPTED, estimate)
 

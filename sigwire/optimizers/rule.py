@@ -34,6 +34,7 @@ __all__ = [
     "checked_rule",
     "measure",
     "report",
+    "through",
     "write",
 ]
 
@@ -101,6 +102,24 @@ RuleSteps: TypeAlias = Generator[RuleEffect, Any, T]
 Rule: TypeAlias = RuleSteps[Candidate]
 
 
+def through(rule: Generator[Any, Any, T], around: Callable[[Any], RuleSteps[object]]) -> RuleSteps[T]:
+    """Run a rule; ``around(effect)`` are the steps that perform each of its effects and return the answer."""
+    advance: Callable[[], object] = partial(next, rule)
+    while True:
+        try:
+            effect = advance()
+        except StopIteration as stop:
+            return cast(T, stop.value)
+        try:
+            answer = yield from around(effect)
+        except RuleError:
+            raise
+        except BaseException as error:
+            advance = partial(rule.throw, error)
+        else:
+            advance = partial(rule.send, answer)
+
+
 def checked_rule(owner: str, rule: object) -> Rule:
     """Run the rule of an optimizer. Raises ``RuleError`` if it is no generator, yields no effect, or returns no candidate."""
     if not isinstance(rule, Generator):
@@ -108,31 +127,23 @@ def checked_rule(owner: str, rule: object) -> Rule:
             f"{owner}.rule returned {short_repr(rule)}, not a generator (searching). Write a generator: cells = yield from "
             "measure(candidate, task.train) ... return candidate."
         )
-    steps = cast("Generator[object, Any, object]", rule)
-    advance: Callable[[], object] = partial(next, steps)
-    while True:
-        try:
-            effect = advance()
-        except StopIteration as stop:
-            found: object = stop.value
-            break
-        if not isinstance(effect, Measure | Write | Report):
-            raise RuleError(
-                f"{owner}.rule yielded {short_repr(effect)}, which is no effect (searching). Write yield from measure(...), "
-                "yield from write(...) or yield from report(...)."
-            )
-        try:
-            answer: object = yield effect
-        except BaseException as error:
-            advance = partial(steps.throw, error)
-        else:
-            advance = partial(steps.send, answer)
+    found = yield from through(cast("Generator[Any, Any, object]", rule), partial(_checked_effect, owner))
     if not isinstance(found, Candidate):
         raise RuleError(
             f"{owner}.rule returned {short_repr(found)}, not a Candidate (searching). Return the best candidate, such as "
             "task.baseline."
         )
     return found
+
+
+def _checked_effect(owner: str, effect: object) -> RuleSteps[object]:
+    if not isinstance(effect, Measure | Write | Report):
+        raise RuleError(
+            f"{owner}.rule yielded {short_repr(effect)}, which is no effect (searching). Write yield from measure(...), "
+            "yield from write(...) or yield from report(...)."
+        )
+    answer: object = yield effect
+    return answer
 
 
 def measure(

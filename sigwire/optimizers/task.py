@@ -29,8 +29,9 @@ class Task:
     tuned, by name. ``signatures``: the signature of each predictor. ``train`` and ``val``: ids of rows. ``outline``: the
     structure of the program as text. ``tunes``: what may change ("instructions", "demos", "tools", "fields", "tool_names").
     ``is_taught``: the teacher has demos of its own. ``evidence``:
-    training rows on which the winner and the student are compared as well, because no candidate gains from them. ``plan``:
-    answers are made up, and choices repeat (few) or do not (many).
+    training rows on which the winner and the student are compared as well, because no candidate gains from them. ``must_hold``:
+    validation rows on which a candidate may not be worse than the student. ``plan``: answers are made up, and choices repeat
+    (few) or do not (many).
     """
 
     baseline: Candidate
@@ -46,6 +47,7 @@ class Task:
     example_of: Callable[[str], Example]
     is_taught: bool = False
     evidence: tuple[str, ...] = ()
+    must_hold: tuple[str, ...] = ()
     plan: Literal["", "few", "many"] = ""
 
     def rng(self, purpose: str, *index: object) -> random.Random:

@@ -95,14 +95,20 @@ class Evolution:
             self._check_frontier()
             joined = False
             for turn in range(self.plan.turns):
+                self._drop_fallen()
                 if not self._fits():
                     yield from self._stop(turn)
                     break
                 joined = (joined and (yield from self._merge(turn))) or (yield from self._mutate(turn))
             yield from self._warn()
+            self._drop_fallen()
             return (yield from self._best())
         except BudgetSpent:
+            self._drop_fallen()
             return max(self.pool.values(), key=self.strength)
+
+    def _drop_fallen(self) -> None:
+        self.pool = {digest: each for digest, each in self.pool.items() if not self.task.judge.fell(each)}
 
     @property
     def looks(self) -> int:
@@ -210,6 +216,8 @@ class Evolution:
             seen = val[:look]
             for each in (parent, child):
                 yield from self._run(each, seen)
+            if judge.fell(child):
+                return False
             is_decided = self.is_greedy and len(judge.objectives) == 1
             if is_decided or judge.is_better(child, parent, seen):
                 break

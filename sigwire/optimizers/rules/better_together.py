@@ -118,6 +118,7 @@ class BetterTogether(Optimizer):
                 yield from measure(found, task.val)
                 yield from report(Kept(found, _ARROW.join(names[: number + 1])))
                 leader = task.judge.ranked([leader, found], task.val)[0]
+                found = leader if task.judge.fell(found) else found
         except BudgetSpent:
             pass
         return leader
