@@ -73,7 +73,8 @@ class SearchOptions(TypedDict, total=False):
     (the headline), metrics and subscores by name, "cost", "tokens", "calls" and "seconds", which are better if smaller; the
     headline decides what ``compile`` returns, and ``report.front`` has the candidates that none beats in all. ``must_hold``:
     validation examples, or a function of one, on which no program may be returned that is worse than the student: a row with a
-    lower score runs twice more, and the median decides.
+    lower score runs twice more, and the median decides. ``fixed_texts``: passages that stay in each text that
+    has them; a proposal without one is refused before a run.
     """
 
     seed: int
@@ -92,11 +93,16 @@ class SearchOptions(TypedDict, total=False):
     progress: ProgressMode
     objectives: Sequence[str]
     must_hold: Sequence[Example] | Callable[[Example], object]
+    fixed_texts: Sequence[str]
 
 
 def _are_rows(given: object) -> bool:
     rows = cast("Sequence[object]", given) if isinstance(given, (list, tuple)) else ()
     return callable(given) or (bool(rows) and all(isinstance(each, Example) for each in rows))
+
+
+def _are_passages(given: object) -> bool:
+    return isinstance(given, (list, tuple)) and all(isinstance(each, str) and each.strip() for each in given)
 
 
 _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
@@ -108,6 +114,7 @@ _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "errors": (lambda given: given in ("raise", "score"), '"raise" or "score"'),
     "tune": (lambda given: not isinstance(given, str) and set(given) <= _FAMILIES, f"some of {sorted(_FAMILIES)}"),
     "objectives": (are_objectives, 'distinct names, such as ("score", "tokens")'),
+    "fixed_texts": (_are_passages, "a list of passages of the program's texts"),
     "must_hold": (_are_rows, "a list of validation examples, or a function of one"),
     "timeout": (lambda given: given is None or given > 0, "seconds, above 0"),
     "executor": (
@@ -384,7 +391,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
     # --- the search
 
     def _checked_rule(self, task: Task, options: Mapping[str, Any]) -> Rule:
-        return checked_rule(type(self).__name__, self.rule(task, options))
+        return checked_rule(type(self).__name__, self.rule(task, options), task.lacking)
 
     def _searched(self, student: M, teacher: Module, rows: Rows, options: Mapping[str, Any]) -> Steps[M]:
         table = ScoreTable(self.search.get("objectives", ()))
@@ -460,10 +467,11 @@ class Optimizer(Teleprompter, ChecksKeywords):
             objectives=objectives,
             headline=headline,
         )
+        examples, passages = [rows.examples[row] for row in rows.train], search.get("fixed_texts", ())
         task = Task(
             baseline=candidate_of(student),
             teacher=candidate_of(teacher),
-            slots=slots(student, [rows.examples[row] for row in rows.train], tunes),
+            slots=slots(student, examples, tunes),
             signatures={name: predictor.signature for name, predictor in tunable(student).items()},
             train=rows.train,
             val=rows.val,
@@ -473,6 +481,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
             tunes=tunes,
             example_of=rows.examples.__getitem__,
             is_taught=bool(getattr(teacher, "_compiled", False)),
+            fixed=_fixed(passages, slots(student, examples, _FAMILIES)) if passages else {},
         )
         if self._chooses and not rows.val:
             train, val = halves(rows.train, task.rng("validation").shuffle)
@@ -553,6 +562,18 @@ class Optimizer(Teleprompter, ChecksKeywords):
 
     def finish_program(self, program: Any, student: Module, report: OptimizationReport) -> None:
         """Add the attributes of an optimizer's result to a compiled program, which has the report."""
+
+
+def _fixed(passages: Sequence[str], texts: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """Return the passages that each text of the student has. Raises ``ConfigurationError`` for one that no text has."""
+    for passage in passages:
+        if not any(passage in text for text in texts.values()):
+            raise ConfigurationError(
+                f"No text of the program has the fixed passage {passage!r:.200} (compiling). Write it as the program has it, "
+                "or put it into an instruction."
+            )
+    found = {slot: tuple(each for each in passages if each in text) for slot, text in texts.items()}
+    return {slot: kept for slot, kept in found.items() if kept}
 
 
 def _several(judge: Judge, verdict: SearchEnd, engine: Engine, rows: Sequence[str]) -> dict[str, Any]:

@@ -120,14 +120,19 @@ def through(rule: Generator[Any, Any, T], around: Callable[[Any], RuleSteps[obje
             advance = partial(rule.send, answer)
 
 
-def checked_rule(owner: str, rule: object) -> Rule:
-    """Run the rule of an optimizer. Raises ``RuleError`` if it is no generator, yields no effect, or returns no candidate."""
+def _nothing(slot: str, text: str) -> None:
+    return None
+
+
+def checked_rule(owner: str, rule: object, lacking: Callable[[str, str], str | None] = _nothing) -> Rule:
+    """Run the rule of an optimizer. Raises ``RuleError`` if it is no generator, yields no effect, or returns no candidate, and
+    if it runs a candidate with a text of which ``lacking(slot, text)`` returns a passage."""
     if not isinstance(rule, Generator):
         raise RuleError(
             f"{owner}.rule returned {short_repr(rule)}, not a generator (searching). Write a generator: cells = yield from "
             "measure(candidate, task.train) ... return candidate."
         )
-    found = yield from through(cast("Generator[Any, Any, object]", rule), partial(_checked_effect, owner))
+    found = yield from through(cast("Generator[Any, Any, object]", rule), partial(_checked_effect, owner, lacking))
     if not isinstance(found, Candidate):
         raise RuleError(
             f"{owner}.rule returned {short_repr(found)}, not a Candidate (searching). Return the best candidate, such as "
@@ -136,12 +141,20 @@ def checked_rule(owner: str, rule: object) -> Rule:
     return found
 
 
-def _checked_effect(owner: str, effect: object) -> RuleSteps[object]:
+def _checked_effect(owner: str, lacking: Callable[[str, str], str | None], effect: object) -> RuleSteps[object]:
     if not isinstance(effect, Measure | Write | Report):
         raise RuleError(
             f"{owner}.rule yielded {short_repr(effect)}, which is no effect (searching). Write yield from measure(...), "
             "yield from write(...) or yield from report(...)."
         )
+    if isinstance(effect, Measure) and effect.by == "student":
+        texts = dict.fromkeys(text for run in effect.runs for text in run.candidate.texts.items())
+        for slot, text in texts:
+            if (passage := lacking(slot, text)) is not None:
+                raise RuleError(
+                    f"{owner}.rule runs a candidate whose {slot} lacks the fixed passage {passage!r:.200} (searching). Leave "
+                    "out texts for which task.lacking(slot, text) is not None."
+                )
     answer: object = yield effect
     return answer
 

@@ -199,7 +199,7 @@ class Evolution:
             return False
         runs = [*zip(batch, cells, strict=True), *self._known_failures(parent, batch)]
         texts = yield from self._texts(parent, runs, turn)
-        child = yield from checked(parent, texts, self.known, "reflection")
+        child = yield from checked(self.task, parent, texts, self.known, "reflection")
         if child is None:
             return False
         self.known.add(child.digest)
