@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, cast, overload
 
 from sigwire.core.capabilities import Capabilities
@@ -127,7 +128,8 @@ class Predict(ReadingCalls[P, S], Predictor):
     ``signature`` is a class or text. ``config`` holds request options (``temperature``, ``n``, ...). ``max_reasks``: how often
     a response that cannot be parsed is sent back to the model with its errors; ``None``: as the model's ``max_reasks``, else
     the adapter's, else the setting. ``lm`` is the model, by default that of the
-    settings. Attributes: ``signature``, ``demos``, ``lm``, ``config``, ``traces``, ``train``, and ``tool_texts``: by tool, the
+    settings. Attributes: ``signature``, ``demos``, ``lm``, ``config``, ``traces``, ``train``; ``adapter``, in place of that of
+    the settings; ``chosen_options``: those of ``config`` that a search chose, which are saved; and ``tool_texts``: by tool, the
     texts (``ToolText``) that the model reads in place of the tool's.
 
     A call takes the inputs by name. It may also take ``config=`` (merged over the module's), ``demos=``, ``lm=``,
@@ -147,6 +149,8 @@ class Predict(ReadingCalls[P, S], Predictor):
     _is_program: ClassVar[bool] = False
     fixed_methods: ClassVar[Mapping[str, str]] = {"load_state": "override prepare_state, which programs call too"}
     _hooks: ClassVar[Sequence[str]] = ("plan_for",)
+    adapter: Adapter | None = None  # attributes of the class: most predictors have neither
+    chosen_options: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(
         self,
@@ -233,7 +237,7 @@ class Predict(ReadingCalls[P, S], Predictor):
         self, signature: SignatureMeta, lm: LanguageModel, values: Settings, options: Mapping[str, Any] | None
     ) -> Plan:
         """Return the plan. Signature, adapter and capabilities decide it; each is compared by identity."""
-        adapter = values.adapter or default_adapter()
+        adapter = self.adapter or values.adapter or default_adapter()
         capabilities = lm.capabilities
         spec = signature.spec
         if capabilities.reasoning and spec.reasoning_field is not None and not is_thinking(lm, options):
@@ -294,6 +298,8 @@ class Predict(ReadingCalls[P, S], Predictor):
             "lm": dump() if dump is not None else None,
             **({"tool_texts": texts} if texts else {}),
             **({"nearest": self.nearest.to_json()} if self.nearest is not None else {}),
+            **({"options": cast(JsonObject, {**self.chosen_options})} if self.chosen_options else {}),
+            **({"adapter": type(self.adapter).__name__} if self.adapter is not None else {}),
         }
 
     def prepare_state(self, state: FieldValues, *, allow_unsafe_lm_state: bool = False) -> Callable[[], None]:
@@ -309,8 +315,17 @@ class Predict(ReadingCalls[P, S], Predictor):
         texts = _load_tool_texts(state.get("tool_texts"))
         nearest = NearestDemos.from_state(state.get("nearest"), lists["demos"], self.nearest)
         lm = _load_lm(state.get("lm"), allow_unsafe_lm_state)
+        options = _load_options(state.get("options"))
+        if (wanted := state.get("adapter")) != (
+            None if self.adapter is None else type(self.adapter).__name__
+        ) and wanted:
+            raise StateError(
+                f"it has the adapter {wanted}, which is not saved. Set predictor.adapter = {wanted}(...) before."
+            )
 
         def change() -> None:
+            if options:
+                self.chosen_options, self.config = options, {**self.config, **options}
             self.signature = signature
             self.traces, self.train, self.demos = lists["traces"], lists["train"], lists["demos"]
             self.tool_texts, self.nearest, self.lm = texts, nearest, lm
@@ -412,6 +427,12 @@ def _state_list(name: str, state: FieldValues) -> list[object]:
 
 def _typed_record(record: object, signature: SignatureClass) -> object:
     return signature.spec.restore(cast(FieldValues, record)) if isinstance(record, Mapping) else record
+
+
+def _load_options(state: object) -> Mapping[str, Any]:
+    if state is not None and not isinstance(state, Mapping):
+        raise StateError(f"options is an object, not {type(state).__name__}.")
+    return dict(cast("Mapping[str, Any]", state or {}))
 
 
 def _load_tool_texts(state: object) -> dict[str, ToolText]:

@@ -35,6 +35,7 @@ from sigwire.optimizers.errors import OptimizationInterrupted
 from sigwire.optimizers.events import RefusedText, SearchEvent, Warned
 from sigwire.optimizers.judge import Judge, ScoreTable, Strategy
 from sigwire.optimizers.objectives import COSTS, HEADLINE, are_objectives, named_objectives
+from sigwire.optimizers.operators.labels import read_choices
 from sigwire.optimizers.progress import ProgressMode, SearchLog, SearchReporter
 from sigwire.optimizers.reports.report import NONE_BETTER, Estimate, OptimizationReport, StopReason, trials_of
 from sigwire.optimizers.rule import Rule, checked_rule
@@ -74,7 +75,8 @@ class SearchOptions(TypedDict, total=False):
     headline decides what ``compile`` returns, and ``report.front`` has the candidates that none beats in all. ``must_hold``:
     validation examples, or a function of one, on which no program may be returned that is worse than the student: a row with a
     lower score runs twice more, and the median decides. ``fixed_texts``: passages that stay in each text that
-    has them; a proposal without one is refused before a run.
+    has them; a proposal without one is refused before a run. ``choices``: models, adapters and options of requests by label,
+    such as ``{"model": {"mini": lm}, "temperature": [0, 1]}``, of ``MIPROv2``, ``BootstrapFewShotWithOptuna`` and ``GEPA``.
     """
 
     seed: int
@@ -94,6 +96,7 @@ class SearchOptions(TypedDict, total=False):
     objectives: Sequence[str]
     must_hold: Sequence[Example] | Callable[[Example], object]
     fixed_texts: Sequence[str]
+    choices: Mapping[str, Mapping[str, Any] | Sequence[Any]]
 
 
 def _are_rows(given: object) -> bool:
@@ -146,6 +149,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
     _chooses: ClassVar[bool] = True  # whether candidates are chosen on validation rows
     _is_fair_on_training_rows: ClassVar[bool] = False  # whether no text of a candidate is written from them
     _needs_metric: ClassVar[bool] = True
+    _draws_labels: ClassVar[bool] = False  # whether candidates differ in ``choices``
     _explains: ClassVar[bool] = False  # whether traced runs need feedback for each predictor
     _fixed_tunes: ClassVar[frozenset[str]] = _TUNES  # what this optimizer can change
     _hooks: ClassVar[Sequence[str]] = ("check_options", "row_sets")
@@ -186,6 +190,12 @@ class Optimizer(Teleprompter, ChecksKeywords):
                 f"{name} compares no candidates, so it has no objectives (making it). Write GEPA(objectives=...), or another "
                 "optimizer that chooses."
             )
+        if search.get("choices") and not self._draws_labels:
+            raise ConfigurationError(
+                f"{name} has no choices (making it). MIPROv2, BootstrapFewShotWithOptuna and GEPA choose models, adapters and "
+                "options."
+            )
+        self._labels = read_choices(search.get("choices") or {})
         if search.get("must_hold") and metric is None:
             raise ConfigurationError(f"must_hold needs a metric (making {name}). Write {name}(..., metric=my_metric).")
         self.metric = metric
@@ -481,6 +491,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
             tunes=tunes,
             example_of=rows.examples.__getitem__,
             is_taught=bool(getattr(teacher, "_compiled", False)),
+            labels=self._labels,
             fixed=_fixed(passages, slots(student, examples, _FAMILIES)) if passages else {},
         )
         if self._chooses and not rows.val:

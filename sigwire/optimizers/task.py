@@ -6,7 +6,7 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import Literal
+from typing import Any, Literal
 
 from sigwire.core.example import Example
 from sigwire.core.json import JsonObject
@@ -31,7 +31,8 @@ class Task:
     ``is_taught``: the teacher has demos of its own. ``evidence``:
     training rows on which the winner and the student are compared as well, because no candidate gains from them. ``must_hold``:
     validation rows on which a candidate may not be worse than the student. ``fixed``: passages that a text must keep, by slot.
-    ``plan``: answers are made up, and choices repeat (few) or do not (many).
+    ``labels``: the values by label of each choice that candidates may have. ``plan``: answers are made up, and choices repeat
+    (few) or do not (many).
     """
 
     baseline: Candidate
@@ -49,6 +50,7 @@ class Task:
     evidence: tuple[str, ...] = ()
     must_hold: tuple[str, ...] = ()
     fixed: Mapping[Slot, tuple[str, ...]] = field(default_factory=dict[str, "tuple[str, ...]"])
+    labels: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, "Mapping[str, Any]"])
     plan: Literal["", "few", "many"] = ""
 
     def rng(self, purpose: str, *index: object) -> random.Random:

@@ -287,7 +287,7 @@ class Engine:
         program = self._programs.get(key)
         if program is None:
             program = applied(self._setup.teacher if by == "teacher" else self._setup.student, candidate)
-            if self._setup.task_model is not None:
+            if self._setup.task_model is not None and "model" not in candidate.choices:
                 program.set_lm(self._setup.task_model)
             self._programs[key] = program
             if len(self._programs) > _KEPT_PROGRAMS:

@@ -18,6 +18,7 @@ from sigwire.errors import BudgetSpent, ConfigurationError
 from sigwire.evaluate.cell import Cell
 from sigwire.optimizers.candidate import Candidate, Slot
 from sigwire.optimizers.events import Dropped, Kept, Measured, Proposed, Warned
+from sigwire.optimizers.operators.labels import other_labels
 from sigwire.optimizers.operators.racing import BLOCK, race
 from sigwire.optimizers.operators.texts import checked
 from sigwire.optimizers.reflective.pareto import ancestors, draw_parent, leads, merged, undominated
@@ -34,6 +35,7 @@ FINALISTS = 3
 _DRAWS = 3  # of parents from the front; the strongest is taken
 _KNOWN_FAILURES = 6  # of earlier runs that are shown besides the minibatch
 _SHARE_OF_THE_END = 1 / 5  # of the runs, at most
+_LABEL_TURN = 4  # each fourth turn changes a label
 _PRIOR = 4  # rows without a difference that are added to each comparison of strength
 
 
@@ -195,11 +197,14 @@ class Evolution:
         """Reflect on a minibatch of a parent; return True if the child joined the pool."""
         parent, batch, perfect = self._parent(turn), self._batch(turn), self.plan.perfect
         cells = yield from self._run(parent, batch, traced=True)
-        if self.plan.skips_perfect and all((cell.score or 0.0) >= perfect for cell in cells):
-            return False
-        runs = [*zip(batch, cells, strict=True), *self._known_failures(parent, batch)]
-        texts = yield from self._texts(parent, runs, turn)
-        child = yield from checked(self.task, parent, texts, self.known, "reflection")
+        is_perfect = all((cell.score or 0.0) >= perfect for cell in cells)
+        child = None
+        if self.task.labels and turn % _LABEL_TURN == _LABEL_TURN - 1:
+            child = yield from self._other_label(parent, turn)
+        elif not (self.plan.skips_perfect and is_perfect):
+            runs = [*zip(batch, cells, strict=True), *self._known_failures(parent, batch)]
+            texts = yield from self._texts(parent, runs, turn)
+            child = yield from checked(self.task, parent, texts, self.known, "reflection")
         if child is None:
             return False
         self.known.add(child.digest)
@@ -208,6 +213,16 @@ class Evolution:
             yield from report(Dropped(child, "not better on the minibatch"))
             return False
         return (yield from self._joins(child, parent))
+
+    def _other_label(self, parent: Candidate, turn: int) -> RuleSteps[Candidate | None]:
+        """Return a new candidate that differs from a parent in the label of one choice: no text is written."""
+        found = [each for each in other_labels(self.task, parent) if each.digest not in self.known]
+        if not found:
+            return None
+        child = self.task.rng("label", turn).choice(found)
+        changed = tuple(f"{name}={label}" for name, label in child.choices.items() if parent.choices.get(name) != label)
+        yield from report(Proposed(child, "another choice", changed))
+        return child
 
     def _joins(self, child: Candidate, parent: Candidate) -> RuleSteps[bool]:
         judge, val = self.task.judge, self.val

@@ -56,9 +56,9 @@ class FrontEntry:
                 held_out[name] = HeldOutMean(sum(values) / len(values), mean_interval(values), len(values))
         return cls(candidate, judge.means(candidate, rows), len(rows), held_out)
 
-    def apply(self, student: M) -> M:
-        """Return a copy of a program with the candidate."""
-        return applied(student, self.candidate)
+    def apply(self, student: M, choices: Mapping[str, Mapping[str, Any]] | None = None) -> M:
+        """Return a copy of a program with the candidate. ``choices``: as those of the search, for a report that was loaded."""
+        return applied(student, self.candidate, choices)
 
     def to_json(self) -> JsonObject:
         """Return the entry as JSON."""

@@ -120,8 +120,8 @@ def _demos(search: PagedSearch[T]) -> Iterator[str]:
             table = [["row", "made by", "fields"]]
             table += [[demo.row, "a run" if demo.augmented else "labels", _shown(demo.fields)] for demo in demos]
             yield summary.cards([Card(name, count(len(demos), "demo"), table=table if demos else ())])
-    if winner.lm_options:
-        rows = [(name, [str(value)]) for name, value in winner.lm_options.items()]
+    if options := {**winner.lm_options, **winner.choices}:
+        rows = [(name, [str(value)]) for name, value in options.items()]
         yield summary.cards([Card("options of the model", rows=rows)])
 
 

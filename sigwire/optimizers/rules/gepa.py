@@ -56,6 +56,7 @@ class GEPA(Optimizer):
 
     _fixed_tunes = frozenset({"instructions", "tools"})
     _explains = True
+    _draws_labels = True
     _hooks: ClassVar[Sequence[str]] = ("evolution_plan",)
     _refused = _REFUSED
 
