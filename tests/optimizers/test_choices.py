@@ -80,6 +80,8 @@ def test_better_model_is_found_and_is_that_of_the_program(make: Make) -> None:
     assert program.lm is models["large"]
     assert before.lm is not models["large"]
     assert "model=large" in report.winner.summary
+    origin = {mipro: "instruction and demos", optuna: "sets of demos", gepa: "another choice"}[make]
+    assert any(trial.candidate.choices for trial in report.trials if trial.origin == origin)
     assert report.winner.changes(report.baseline)["choices"] == {"model": ["large", None]}
 
 
@@ -113,6 +115,9 @@ def test_adapter_is_chosen_and_a_loaded_program_asks_for_it(tmp_path: Path) -> N
 def test_saved_search_has_labels_and_no_key(tmp_path: Path) -> None:
     class Keyed(Stub):
         api_key = "sk-planted"
+
+        def __repr__(self) -> str:
+            return f"Keyed({self.api_key})"
 
     journal = tmp_path / "search.jsonl"
     program = compiled(mipro(choices={"model": {"large": Keyed(skill=good)}}, journal=journal))
