@@ -29,7 +29,7 @@ def test_fake_provider_answers_until_interrupted() -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process, ExitStack() as afterwards:
         afterwards.callback(process.kill)
         assert process.stdout is not None
-        lines = [process.stdout.readline().split() for _ in range(11)]
+        lines = [process.stdout.readline().split() for _ in range(12)]
         urls = {line[0]: line[1] for line in lines}
         body = json.dumps({"model": "m", "stream": False, "messages": [{"role": "user", "content": "Hi"}]}).encode()
         with urlopen(Request(urls["ollama"] + "/api/chat", body), timeout=60) as answer:
@@ -51,7 +51,7 @@ def test_fake_provider_answers_until_interrupted() -> None:
             "openai",
             "openai-responses",
         ),
-        *("vertex", "vertex-claude"),
+        *("vertex", "vertex-chat", "vertex-claude"),
     ]
 
 
@@ -80,7 +80,7 @@ def test_help_of_every_verb_loads_no_pydantic_and_no_aiohttp() -> None:
     heavy = {"aiohttp", "asyncio", "email", "jsonschema", "litellm", "pydantic", "rich", "ssl"}
     assert loaded & heavy == set()
     files = {name for name in loaded if name.startswith("sigwire.") and not name.startswith("sigwire.commands")}
-    assert files == {"sigwire.cli", "sigwire.core", "sigwire.core.lazy", "sigwire.errors"}
+    assert files == {"sigwire.cli", "sigwire.core", "sigwire.core.lazy", "sigwire.errors", "sigwire.tracebacks"}
 
 
 def test_help_of_all_verbs_loads_no_verb() -> None:

@@ -57,7 +57,7 @@ def test_json_is_the_only_output_on_stdout(capsys: pytest.CaptureFixture[str], m
         (["eval", "app:program", "none.jsonl", "--metric", "app:exact"], "There is no file 'none.jsonl'"),
         (["eval", "app:program", "data.jsonl", "--metric", "app:number"], "A metric is a function"),
         (["eval", "app:unset", "data.jsonl", "--metric", "app:exact"], "(the arguments have none). Add --lm MODEL"),
-        ([*EVAL, "--lm", "gpt-5"], "No provider for the model 'gpt-5'"),
+        ([*EVAL, "--lm", "nobody-7b"], "No provider for the model 'nobody-7b'"),
         ([*EVAL, "--resume"], "Add --log FILE"),
         ([*EVAL, "--log", "data.jsonl", "--resume"], "Name another file with --log"),
         ([*EVAL, "--limit", "-1"], "--limit is a number above 0, not -1"),

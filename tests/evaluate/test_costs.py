@@ -108,8 +108,8 @@ PLACES: dict[str, Callable[[Path], str]] = {
 
 @pytest.mark.parametrize("place", PLACES)
 def test_known_part_of_a_cost_is_shown_as_a_lower_bound(place: str, tmp_path: Path) -> None:
-    text = PLACES[place](tmp_path).replace("$ ", "").replace("$", "")
-    assert "≥ 0.0" in text
+    text = PLACES[place](tmp_path).replace("\\", "").replace("$ ", "").replace("$", "")
+    assert "≥ 0.0" in text or "≥ 30.00" in text
     assert not any(wrong in text for wrong in ("≥ 0.00 ", "cost      unknown", " 0.0 · "))
 
 

@@ -151,14 +151,16 @@ def test_coordinator_of_the_caller_has_the_limits(tmp_path: Path) -> None:
             map_rows(job, rows, tmp_path / "other.jsonl", executor=pool, coordinator=coordinator.url, calls=3)
 
 
-def test_failed_call_that_was_not_billed_gives_its_permit_back() -> None:
+def test_refused_exchange_is_a_call_of_the_coordinator() -> None:
     def refuse(request: object) -> str:
         raise LMRateLimitError("slow down", status=429, retry_after=0.01)
 
-    with Coordinator(calls=1) as coordinator, permits_of(coordinator.url):
+    with Coordinator(calls=2) as coordinator, permits_of(coordinator.url):
         with pytest.raises(LMRateLimitError):
             sigwire.FakeLM(refuse)("Hi")
         assert lm()("Hi") == ["Hello"]
+        with pytest.raises(BudgetSpent):
+            lm()("Hi")
 
 
 @pytest.mark.long

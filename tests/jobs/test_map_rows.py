@@ -531,7 +531,7 @@ def test_programs_of_the_door_travel_as_what_they_are(provider: FakeProvider, ou
     assert isinstance(job.program, dict)
     assert job.program["names"] == {"dspy.ChainOfThought": "sigwire.dspy.modules:ChainOfThought"}
     map_rows(job, questions(1), out, executor=InlineExecutor())
-    assert len(provider.requests) == 1
+    assert len(provider.requests) == 2  # the answer cannot be read, and the door asks again with JSON
 
 
 def test_state_adapter_and_settings_travel(provider: FakeProvider, out: Path) -> None:

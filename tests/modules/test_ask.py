@@ -7,7 +7,7 @@ import io
 import pytest
 
 from sigwire.core.capabilities import Capabilities
-from sigwire.errors import ConfigurationError, LMNotConfigured
+from sigwire.errors import ConfigurationError
 from sigwire.lm.fake import FakeLM
 from sigwire.modules.predict import Predict
 from sigwire.modules.preview.history import inspect_history
@@ -47,11 +47,6 @@ def test_inspect_history_prints_the_calls_of_all_models_when_the_configured_one_
     printed_calls = printed(FakeLM([]), 1)
     assert "first question" in printed_calls
     assert "first answer" in printed_calls
-
-
-def test_inspect_history_names_configure_when_no_model_is_set() -> None:
-    with context(lm=None), pytest.raises(LMNotConfigured, match="configure"):
-        inspect_history()
 
 
 def test_inspect_history_names_alternatives_when_model_records_none() -> None:

@@ -108,7 +108,7 @@ def ended(way: Callable[[Agent], Any], answers: list[Any], capabilities: Capabil
     except SigwireError as error:
         result, said = error, (type(error).__name__, str(error))
     run = AgentRun.of(result)
-    steps = [replace(step, seconds=0.0, reports=()) for step in run.steps]
+    steps = [replace(step, seconds=0.0, call_seconds=(), reports=()) for step in run.steps]
     return said, run.termination_reason, steps, run.history, run.attempts, len(lm.requests), lm.requests
 
 

@@ -80,13 +80,25 @@ def _ollama_base(host: str) -> str:
 
 
 _OLLAMA_RULES = (
-    ModelRule.of("gpt-oss*cloud", GPT_OSS, reasoning=True, json_schema=False, json_object=False, schema_on_demand=True),
+    ModelRule.of(
+        "gpt-oss*cloud",
+        GPT_OSS,
+        reasoning=True,
+        images=False,
+        json_schema=False,
+        json_object=False,
+        schema_on_demand=True,
+    ),
     ModelRule.of("*-cloud *:cloud", json_schema=False, json_object=False, schema_on_demand=True),
-    ModelRule.of("gpt-oss*", GPT_OSS, reasoning=True),
+    ModelRule.of("gpt-oss*", GPT_OSS, reasoning=True, images=False),
     ModelRule.of("qwen3-vl*", ModelFacts(default_effort="medium"), reasoning=True, images=True),
     ModelRule.of(
-        "deepseek-r1* deepseek-v3.1* magistral* qwen3* qwq*", ModelFacts(default_effort="medium"), reasoning=True
+        "deepseek-r1* deepseek-v3.1* magistral* qwq*",
+        ModelFacts(default_effort="medium"),
+        reasoning=True,
+        images=False,
     ),
+    ModelRule.of("qwen3*", ModelFacts(default_effort="medium"), reasoning=True),
     ModelRule.of(
         "bakllava* gemma3* llava* minicpm-v* moondream*",
         NO_THINKING,
@@ -101,6 +113,7 @@ _OLLAMA_RULES = (
         NO_THINKING,
         native_tools=False,
         parallel_tool_calls=False,
+        images=False,
     ),
 )
 
@@ -113,8 +126,11 @@ _OLLAMA = Provider(
     keys=(ApiKey("OLLAMA_API_KEY", host="ollama.com"),),
     key="optional",
     wires={"chat": Wire("ollama", "ollama:OLLAMA")},
-    capabilities=Capabilities(native_tools=True, parallel_tool_calls=True, json_schema=True, json_object=True),
+    capabilities=Capabilities(
+        native_tools=True, parallel_tool_calls=True, json_schema=True, json_object=True, images=True
+    ),
     rules=_OLLAMA_RULES,
+    shows_reasoning=True,
     hints={
         LMTransportError: "Is Ollama running? Start it with `ollama serve`, or name another server in OLLAMA_HOST or "
         "base_url."

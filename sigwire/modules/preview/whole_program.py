@@ -175,15 +175,17 @@ def _findings_of_targets(path: str, ask: Ask, preview: Preview) -> Iterator[Find
     for target in targets:
         lm = target.lm if len(targets) > 1 else ask.lm
         preview = preview if len(targets) == 1 else _preview_of(lm, ask.request)
-        lacks = None if preview.errors else misfit(target, ask.request)
+        lacks = misfit(target, ask.request)
+        if preview.errors and lacks not in _MEDIA:
+            lacks = None  # the error says more
+        # The capabilities of a model without a wire are often not given.
         if lacks is not None and len(targets) > 1 and not lacks.startswith("context"):
             fix = "Put a model behind it that takes the request."
             yield Finding(path, f"{lm.model} is skipped: {lacks}.", fix, "warning", lacks, lm.model, _OWN)
-        elif (
-            lacks in _MEDIA and preview.wire is not None
-        ):  # the capabilities of a model without a wire are often not given
+        elif lacks in _MEDIA and (preview.wire is not None or preview.errors):
             yield Finding(path, f"{lm.model} takes no {lacks}.", "Use another model.", "error", lacks, lm.model, _OWN)
-        yield from findings_of(path, preview, lm)
+        if lacks is None or not preview.errors:
+            yield from findings_of(path, preview, lm)
 
 
 _MEDIA, _OWN = ("image", "audio", "file"), "the capabilities of the model"

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol
 
-from sigwire.errors import InputError
+from sigwire.errors import InputError, suggest
 from sigwire.evaluate.pareto import pareto_front
 from sigwire.evaluate.statistics import mean_interval
 from sigwire.files.whole import write_whole
@@ -113,7 +113,9 @@ def plot(search: PlottedSearch, kind: str) -> Svg:
     """Return a plot of a search: "score", "cost", "rows" or "front". Raises ``InputError`` for other names."""
     draw = _KINDS.get(kind)
     if draw is None:
-        raise InputError(f"There is no plot {kind!r}; there are {', '.join(_KINDS)}.")
+        raise InputError(
+            f"There is no plot {kind!r} (drawing a search). {suggest(kind, _KINDS)}There are {', '.join(_KINDS)}."
+        )
     return draw(search)
 
 
@@ -130,7 +132,7 @@ def _score(search: PlottedSearch) -> Svg:
     start = sum(baseline) / len(baseline) if baseline else float("-inf")
     means = [_mean(search, each.candidate) for each in trials]
     calls = [at for at, _ in ends]
-    first = calls[0] - 0.15 * (calls[-1] - calls[0]) if calls and calls[0] > 0.4 * calls[-1] else 0
+    first = calls[0] - 0.15 * (calls[-1] - calls[0]) if calls and 0.4 * calls[-1] < calls[0] < calls[-1] else 0
     axes = _Axes.around([first, *calls], [*means, start] if baseline else means, "calls")
     parts = _band(axes, baseline) if baseline else []
     most = max((len(found) for found in search.scores.values()), default=0)

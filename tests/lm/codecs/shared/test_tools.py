@@ -242,7 +242,8 @@ def test_limits_of_a_web_search_are_added_to_its_other_filters() -> None:
 
 
 REFUSED: list[tuple[str, JsonObject, str]] = [
-    *((wire, SEARCH, "built-in tools") for wire in ("chat", "compatible chat", "openrouter", "ollama")),
+    *((wire, SEARCH, "built-in tools") for wire in ("chat", "compatible chat", "ollama")),
+    ("openrouter", {"type": "file_search", "vector_store_ids": ["v"]}, "built-in tool 'file_search'"),
     ("compatible responses", SEARCH, "'web_search'"),
     ("compatible anthropic", SEARCH, "web search"),
     ("gemini", SEARCH, "limited to domains"),

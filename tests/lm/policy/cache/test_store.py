@@ -195,7 +195,7 @@ CHANGED_ROWS: dict[str, list[Any]] = {
     "row whose id is a number": [*ROW[:5], 5, *ROW[6:]],
     "row whose counts are texts": [*ROW[:6], ["3"], *ROW[7:]],
     "row whose count is true": [*ROW[:6], [True], *ROW[7:]],
-    "row with seven counts": [*ROW[:6], [3] * 7, *ROW[7:]],
+    "row with eight counts": [*ROW[:6], [3] * 8, *ROW[7:]],
     "row without counts": [*ROW[:6], None, *ROW[7:]],
     "row whose raw is no object": [*ROW[:7], None, *ROW[8:]],
     "row whose path leads nowhere": [*ROW[:8], ["choices", 1], None],
