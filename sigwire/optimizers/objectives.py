@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from sigwire.core.json import JsonObject
+from sigwire.core.narrow import is_items
 from sigwire.core.response import Usage
 from sigwire.errors import ConfigurationError, suggest
 from sigwire.evaluate.cell import Cell
@@ -63,9 +64,8 @@ def are_objectives(given: object) -> bool:
     >>> are_objectives(("score", "tokens")), are_objectives("tokens"), are_objectives(["f1", "f1"])
     (True, False, False)
     """
-    if not isinstance(given, (list, tuple)) or not all(isinstance(name, str) for name in given):
-        return False
-    return 0 < len({*given}) == len(given)
+    names = given if is_items(given) else ()
+    return 0 < len({*map(str, names)}) == len(names) and all(isinstance(name, str) for name in names)
 
 
 def named_objectives(given: Sequence[str], headline: str) -> tuple[tuple[str, ...], str]:

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import copy
 import inspect
-import os
 import random
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypedDict, TypeVar, Unpack, cast
+from typing import Any, ClassVar, Never, Self, TypeVar, Unpack, cast
 
 from sigwire.core.example import Example
 from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError, InputError, suggest, warn_user
 from sigwire.evaluate.metric_plan import MetricPlan
 from sigwire.keywords import ChecksKeywords
-from sigwire.lm.policy.money.budget import Budget
 from sigwire.modules.module import Module
 from sigwire.optimizers.candidate import applied, candidate_of, slots, tunable
 from sigwire.optimizers.engine.engine import Engine, EngineSetup
@@ -32,105 +30,22 @@ from sigwire.optimizers.engine.sizes import Sizes, sizes_of
 from sigwire.optimizers.engine.spending import Spending, read_budget
 from sigwire.optimizers.engine.store import RunStore
 from sigwire.optimizers.errors import OptimizationInterrupted
-from sigwire.optimizers.events import RefusedText, SearchEvent, Warned
-from sigwire.optimizers.judge import Judge, ScoreTable, Strategy
-from sigwire.optimizers.objectives import COSTS, HEADLINE, are_objectives, named_objectives
-from sigwire.optimizers.operators.labels import read_choices
-from sigwire.optimizers.progress import ProgressMode, SearchLog, SearchReporter
+from sigwire.optimizers.events import RefusedText, Warned
+from sigwire.optimizers.judge import Judge, ScoreTable
+from sigwire.optimizers.objectives import COSTS, HEADLINE, named_objectives
+from sigwire.optimizers.options import FAMILIES, TUNES, SearchOptions, check_search_options, fixed_passages, labels_of
+from sigwire.optimizers.progress import SearchLog, SearchReporter
 from sigwire.optimizers.reports.report import NONE_BETTER, Estimate, OptimizationReport, StopReason, trials_of
 from sigwire.optimizers.rule import Rule, checked_rule
 from sigwire.optimizers.task import Task
 from sigwire.optimizers.teleprompter import Teleprompter
 from sigwire.settings import current
 
-if TYPE_CHECKING:
-    from sigwire.jobs.submissions import ExecutorLike
-
 __all__ = ["Optimizer", "SearchOptions"]
 
 M = TypeVar("M", bound=Module)
 
-_TUNES = frozenset({"instructions", "demos", "fields", "tools"})
-_FAMILIES = _TUNES | {"tool_names"}
 _LEAST_EVIDENCE = 16
-
-
-class SearchOptions(TypedDict, total=False):
-    """Options of every optimizer, by keyword.
-
-    ``seed`` (0): the same seed and the same answers give the same program for any number of threads. ``budget``: a number of
-    calls to models, or a ``Budget``; when it is spent, the best candidate until then is returned. ``journal``: a file from
-    which the same call resumes after it was killed. ``confidence`` (0.9): how sure a candidate must be better than the student
-    to be kept; ``strategy="greedy"`` keeps the highest mean. ``if_worse``: "keep_student" (default) or "return", for a winner
-    that is not shown to be better. ``errors``: "raise" (default) or "score", for exceptions of the metric and the program.
-    ``hold_out`` (0.0): the share of the validation rows, or of the training rows without them, that no candidate is chosen by;
-    it measures the gain as a ``testset`` does. ``tune``: what may change, of "instructions", "demos", "fields", "tools" and
-    "tool_names". ``timeout``: seconds of a run.
-    ``on_event``: called with each event of the search. ``executor``: runs programs on the processes of a PEP 3148 executor, or
-    of the one that a function makes, ``num_threads`` at once in each; see ``Evaluate``. ``reuse`` (True): a question that the
-    search asked before for the same row, repetition and place is not asked again, also for another candidate; ``False`` asks
-    always, as do runs on an executor. ``progress`` ("auto"): a line in a terminal, one output in a notebook, else a log line
-    for each trial; "line", "log", False or a function, which gets a ``SearchProgress`` after each run. ``objectives``: "score"
-    (the headline), metrics and subscores by name, "cost", "tokens", "calls" and "seconds", which are better if smaller; the
-    headline decides what ``compile`` returns, and ``report.front`` has the candidates that none beats in all. ``must_hold``:
-    validation examples, or a function of one, on which no program may be returned that is worse than the student: a row with a
-    lower score runs twice more, and the median decides. ``fixed_texts``: passages that stay in each text that
-    has them; a proposal without one is refused before a run. ``choices``: models, adapters and options of requests by label,
-    such as ``{"model": {"mini": lm}, "temperature": [0, 1]}``, of ``MIPROv2``, ``BootstrapFewShotWithOptuna`` and ``GEPA``.
-    """
-
-    seed: int
-    budget: Budget | int | None
-    journal: str | os.PathLike[str] | None
-    confidence: float
-    strategy: Strategy
-    if_worse: str
-    hold_out: float
-    errors: str
-    tune: Collection[str]
-    timeout: float | None
-    on_event: Callable[[SearchEvent], object] | None
-    executor: ExecutorLike | None
-    reuse: bool
-    progress: ProgressMode
-    objectives: Sequence[str]
-    must_hold: Sequence[Example] | Callable[[Example], object]
-    fixed_texts: Sequence[str]
-    choices: Mapping[str, Mapping[str, Any] | Sequence[Any]]
-
-
-def _are_rows(given: object) -> bool:
-    rows = cast("Sequence[object]", given) if isinstance(given, (list, tuple)) else ()
-    return callable(given) or (bool(rows) and all(isinstance(each, Example) for each in rows))
-
-
-def _are_passages(given: object) -> bool:
-    return isinstance(given, (list, tuple)) and all(isinstance(each, str) and each.strip() for each in given)
-
-
-_CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "seed": (lambda given: isinstance(given, int), "a whole number"),
-    "confidence": (lambda given: 0.5 <= given < 1, "a number from 0.5 to 1"),
-    "strategy": (lambda given: given in ("paired", "greedy"), '"paired" or "greedy"'),
-    "if_worse": (lambda given: given in ("keep_student", "return"), '"keep_student" or "return"'),
-    "hold_out": (lambda given: 0 <= given < 1, "a share from 0 to below 1"),
-    "errors": (lambda given: given in ("raise", "score"), '"raise" or "score"'),
-    "tune": (lambda given: not isinstance(given, str) and set(given) <= _FAMILIES, f"some of {sorted(_FAMILIES)}"),
-    "objectives": (are_objectives, 'distinct names, such as ("score", "tokens")'),
-    "fixed_texts": (_are_passages, "a list of passages of the program's texts"),
-    "must_hold": (_are_rows, "a list of validation examples, or a function of one"),
-    "timeout": (lambda given: given is None or given > 0, "seconds, above 0"),
-    "executor": (
-        lambda given: given is None or callable(given) or hasattr(given, "submit"),
-        "a PEP 3148 executor or a function that makes one",
-    ),
-    "on_event": (lambda given: given is None or callable(given), "a function of an event"),
-    "reuse": (lambda given: isinstance(given, bool), "True or False"),
-    "progress": (
-        lambda given: given is None or isinstance(given, (bool, str)) or callable(given),
-        "a mode, True, False or a function",
-    ),
-}
 
 
 class Optimizer(Teleprompter, ChecksKeywords):
@@ -151,7 +66,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
     _needs_metric: ClassVar[bool] = True
     _draws_labels: ClassVar[bool] = False  # whether candidates differ in ``choices``
     _explains: ClassVar[bool] = False  # whether traced runs need feedback for each predictor
-    _fixed_tunes: ClassVar[frozenset[str]] = _TUNES  # what this optimizer can change
+    _fixed_tunes: ClassVar[frozenset[str]] = TUNES  # what this optimizer can change
     _hooks: ClassVar[Sequence[str]] = ("check_options", "row_sets")
     _idle: ClassVar[Mapping[str, str]] = {}  # options that are accepted and have no effect, and the reason
     _refused: ClassVar[Mapping[str, str]] = {}  # accepted options that are refused, unless they are off, and the reason
@@ -170,17 +85,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
     ) -> None:
         name = type(self).__name__
         search = _without_refused(name, self._refused, search)
-        for option, given in search.items():
-            if option not in SearchOptions.__annotations__:
-                own = inspect.signature(type(self).__init__).parameters.keys() - {"self", "search"}
-                hint, known = suggest(option, own | SearchOptions.__annotations__.keys()), SearchOptions.__annotations__
-                raise ConfigurationError(
-                    f"{name} has no option {option!r} (making it). {hint}Its options are {', '.join(sorted(own))}, and those "
-                    f"of every optimizer: {', '.join(sorted(known))}."
-                )
-            fits, wanted = _CHECKS.get(option, (_anything, ""))
-            if not _fits(fits, given):
-                raise ConfigurationError(f"{option} is {wanted}, not {given!r:.80} (making {name}).")
+        check_search_options(name, search, inspect.signature(type(self).__init__).parameters)
         if metric is None and self._needs_metric:
             raise ConfigurationError(f"{name} needs a metric (making it). Write {name}(metric=my_metric).")
         if num_threads is not None and num_threads < 1:
@@ -190,12 +95,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
                 f"{name} compares no candidates, so it has no objectives (making it). Write GEPA(objectives=...), or another "
                 "optimizer that chooses."
             )
-        if search.get("choices") and not self._draws_labels:
-            raise ConfigurationError(
-                f"{name} has no choices (making it). MIPROv2, BootstrapFewShotWithOptuna and GEPA choose models, adapters and "
-                "options."
-            )
-        self._labels = read_choices(search.get("choices") or {})
+        self._labels = labels_of(name, search, draws=self._draws_labels)
         if search.get("must_hold") and metric is None:
             raise ConfigurationError(f"must_hold needs a metric (making {name}). Write {name}(..., metric=my_metric).")
         self.metric = metric
@@ -465,7 +365,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
             raise InputError(f"A teacher of {name} is a module of sigwire, not {type(teacher).__name__} (compiling).")
         search = self.search
         seed = search.get("seed", 0)
-        tunes = frozenset(search.get("tune", _TUNES)) & (self._fixed_tunes | {"tool_names"})
+        tunes = frozenset(search.get("tune", TUNES)) & (self._fixed_tunes | {"tool_names"})
         objectives, headline = named_objectives(search.get("objectives", (HEADLINE,)), self._metric_name)
         judge = Judge(
             table,
@@ -492,7 +392,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
             example_of=rows.examples.__getitem__,
             is_taught=bool(getattr(teacher, "_compiled", False)),
             labels=self._labels,
-            fixed=_fixed(passages, slots(student, examples, _FAMILIES)) if passages else {},
+            fixed=fixed_passages(passages, slots(student, examples, FAMILIES)) if passages else {},
         )
         if self._chooses and not rows.val:
             train, val = halves(rows.train, task.rng("validation").shuffle)
@@ -575,18 +475,6 @@ class Optimizer(Teleprompter, ChecksKeywords):
         """Add the attributes of an optimizer's result to a compiled program, which has the report."""
 
 
-def _fixed(passages: Sequence[str], texts: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
-    """Return the passages that each text of the student has. Raises ``ConfigurationError`` for one that no text has."""
-    for passage in passages:
-        if not any(passage in text for text in texts.values()):
-            raise ConfigurationError(
-                f"No text of the program has the fixed passage {passage!r:.200} (compiling). Write it as the program has it, "
-                "or put it into an instruction."
-            )
-    found = {slot: tuple(each for each in passages if each in text) for slot, text in texts.items()}
-    return {slot: kept for slot, kept in found.items() if kept}
-
-
 def _several(judge: Judge, verdict: SearchEnd, engine: Engine, rows: Sequence[str]) -> dict[str, Any]:
     """Return what the report of a search with several objectives has besides."""
     if len(judge.objectives) == 1:
@@ -614,14 +502,3 @@ def _without_refused(owner: str, refused: Mapping[str, str], given: SearchOption
         if value and option in refused:
             raise ConfigurationError(f"{owner} does not take {option} (making it): {refused[option]}.")
     return cast(SearchOptions, {option: value for option, value in given.items() if option not in refused})
-
-
-def _anything(given: object) -> bool:
-    return True
-
-
-def _fits(check: Callable[[Any], bool], given: object) -> bool:
-    try:
-        return check(given)
-    except TypeError:  # not comparable with a number
-        return False

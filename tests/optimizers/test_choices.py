@@ -27,6 +27,7 @@ from tests.optimizers.table import CHOOSES
 from tests.optimizers.writer import Writer
 
 TRAIN, VAL = rows(16), rows(16, 100)
+pytestmark = pytest.mark.filterwarnings("ignore:Predict is saved")  # with a model that a plain load refuses
 
 
 def good(request: Request) -> float:
@@ -98,7 +99,7 @@ def test_option_is_chosen_and_saved_with_the_program(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "again.json").read_text())["options"] == {"temperature": 0.2}
 
 
-def test_adapter_is_chosen_and_a_loaded_program_asks_for_it(tmp_path: Path) -> None:
+def test_loaded_program_asks_for_the_adapter_that_was_chosen(tmp_path: Path) -> None:
     adapters = {"chat": ChatAdapter(), "json": JSONAdapter()}
     program = compiled(mipro(choices={"adapter": adapters}), Predict("question -> answer", lm=FakeLM(json_only)))
     assert OptimizationReport.of(program).winner.choices == {"adapter": "json"}
@@ -206,7 +207,7 @@ def test_journal_of_other_choices_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", sorted({*CHOOSES} - {"MIPROv2", "BootstrapFewShotWithOptuna", "GEPA"}))
-def test_other_optimizers_refuse_choices_and_name_those_that_take_them(name: str) -> None:
+def test_other_optimizers_refuse_choices_with_the_names_of_those_that_have_them(name: str) -> None:
     with pytest.raises(ConfigurationError, match="MIPROv2, BootstrapFewShotWithOptuna and GEPA choose"):
         CHOOSES[name](choices={"temperature": [0.2]})
 

@@ -88,7 +88,7 @@ def compiled(optimizer: Optimizer, program: Any) -> OptimizationReport:
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_no_candidate_without_a_fixed_passage_runs_and_the_writer_reads_it(name: str) -> None:
+def test_writer_reads_a_fixed_passage_and_no_candidate_without_it_runs(name: str) -> None:
     lm = Stub()
     optimizer = MAKERS[name](fixed_texts=(PASSAGE,))
     found = compiled(optimizer, Predict(Guarded, lm=lm))
@@ -103,7 +103,7 @@ def test_no_candidate_without_a_fixed_passage_runs_and_the_writer_reads_it(name:
     assert all(f"<fixed>\n{PASSAGE}\n</fixed>" in text for text in about)
 
 
-def test_text_that_does_not_have_the_passage_is_free_of_it() -> None:
+def test_text_without_the_passage_may_change_freely() -> None:
     optimizer = COPRO(FakeLM(lambda request: {"instruction": HINT}), exact, breadth=3, depth=1, fixed_texts=[PASSAGE])
     found = compiled(optimizer, Steps(Stub()))
     slots = {slot for trial in found.trials for slot in trial.candidate.texts}

@@ -32,7 +32,7 @@ TRAIN, VAL = rows(12), rows(24, 100)
 def model(planted: int, flaky: float = 0.0) -> FakeLM:
     """Return a model that the hint makes right but for one row, and that a safe phrase makes better on the others.
 
-    Demos are as the hint. ``flaky``: the share of runs with the hint that are wrong, of each sample anew.
+    Demos are as the hint. ``flaky``: the share of runs with the hint that are wrong.
     """
     runs: dict[str, int] = {}
 

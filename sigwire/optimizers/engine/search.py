@@ -200,7 +200,7 @@ def finish(
     is_new = found.digest != task.baseline.digest
     if chooses and is_new:
         yield from perform(_compared(task, found, engine.candidates))
-    judge, front = task.judge, list[Candidate]()
+    judge, front, shared = task.judge, list[Candidate](), list[str]()
     has_front = chooses and len(judge.objectives) > 1
     if has_front:
         yield from perform(_completed(task, engine.candidates))

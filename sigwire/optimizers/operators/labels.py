@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeAlias, cast
 
-from sigwire.core.narrow import is_mapping
+from sigwire.core.narrow import is_items, is_mapping
 from sigwire.errors import ConfigurationError, suggest
 from sigwire.lm.option_aliases import OPTION_NAMES
 from sigwire.optimizers.candidate import Candidate
@@ -42,11 +42,12 @@ def _read_choice(name: str, given: object) -> Mapping[str, Any]:
             f"choices has {name!r} (making the optimizer). {suggest(name, known)}Choose a model, an adapter, or an option of "
             'requests such as "temperature".'
         )
-    listed: Mapping[Any, Any] = {} if not isinstance(given, (list, tuple)) else {f"{each}": each for each in given}
-    values = given if is_mapping(given) else listed
+    listed: Mapping[Any, Any] = {f"{each}": each for each in given} if is_items(given) else {}
+    named: Mapping[Any, Any] | None = given if is_mapping(given) else None
+    values = listed if named is None else named
     method = _NEEDED.get(name)
     fits = all(not isinstance(each, type) and hasattr(each, method) for each in values.values()) if method else True
-    if not values or not fits or (method and not is_mapping(given)) or not all(isinstance(key, str) for key in values):
+    if not values or not fits or (method and named is None) or not all(isinstance(key, str) for key in values):
         kind = f"{name}s" if method else "values"
         raise ConfigurationError(
             f"The choice {name!r} has {kind} by label, not {given!r:.80} (making the optimizer). Write "
