@@ -21,6 +21,7 @@ from sigwire.settings import current
 __all__ = ["options_digest", "program_digest", "search_facts", "search_header"]
 
 _NO_PART_OF_A_PATH = {
+    "frontier",  # as strategy and confidence, which are in ``search``: another path finds the runs that it shares
     "num_threads",
     "search",
     "budget",
