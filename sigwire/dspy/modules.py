@@ -185,7 +185,7 @@ class Predict(Module, predict.Predict[P, S]):
     """``sigwire.Predict`` with DSPy's methods; tool calls in its predictions are ``ToolCalls`` of the door.
 
     ``predict.adapter``, or ``adapter=`` of a call, takes the place of the setting; ``adapter=None`` is the setting.
-    No file holds it.
+    No file holds it, unless a search chose it.
     """
 
     adapter: Adapter | None = None
@@ -224,7 +224,7 @@ class Predict(Module, predict.Predict[P, S]):
         signature: SignatureMeta = self.signature if other is None else ensure_signature(other, scope={})
         asked = next((lm for lm in (given.get("lm"), self.lm, values.lm) if lm is not None), None)
         lm = as_model(asked)
-        if (call := own_call(self.adapter or values.adapter)) is not None and not args:
+        if (call := own_call(values.adapter)) is not None and not args:
             inputs = {name: value for name, value in kwargs.items() if name not in names}
             return (yield from self._adapter_steps(call, signature, inputs, {**given, "lm": lm}))
         options = self._with_thinking(signature, lm, given.get("config"), values)
@@ -258,7 +258,7 @@ class Predict(Module, predict.Predict[P, S]):
 
     def _with_thinking(self, signature: SignatureMeta, lm: Any, asked: Any, values: Settings) -> Any:
         """Return the options of a call; for an output of type ``Reasoning`` they switch on the thinking of the model."""
-        adapter = self.adapter or values.adapter or default_adapter()
+        adapter = values.adapter or default_adapter()
         if not hasattr(lm, "capabilities") or not getattr(adapter, "native_reasoning", False):
             return asked
         if asked is not None and not isinstance(asked, Mapping):
@@ -279,6 +279,10 @@ class Predict(Module, predict.Predict[P, S]):
     def get_config(self) -> dict[str, Any]:
         """Return the module's request options."""
         return self.config
+
+    def settings_of_call(self) -> Settings:
+        """Return the settings of a call; ``steps`` set the adapter."""
+        return current()
 
     def plan_for(
         self, signature: SignatureMeta, lm: LanguageModel, values: Settings, options: Mapping[str, Any] | None

@@ -129,7 +129,8 @@ class Predict(ReadingCalls[P, S], Predictor):
     a response that cannot be parsed is sent back to the model with its errors; ``None``: as the model's ``max_reasks``, else
     the adapter's, else the setting. ``lm`` is the model, by default that of the
     settings. Attributes: ``signature``, ``demos``, ``lm``, ``config``, ``traces``, ``train``; ``adapter``, in place of that of
-    the settings; ``chosen_options``: those of ``config`` that a search chose, which are saved; and ``tool_texts``: by tool, the
+    the settings; ``chosen_options`` and ``chosen_adapter``: those of ``config``, and the class of the adapter, that a search
+    chose, which are saved; and ``tool_texts``: by tool, the
     texts (``ToolText``) that the model reads in place of the tool's.
 
     A call takes the inputs by name. It may also take ``config=`` (merged over the module's), ``demos=``, ``lm=``,
@@ -148,9 +149,10 @@ class Predict(ReadingCalls[P, S], Predictor):
     _shown_by = "sigwire.modules.cards.predictors:predictor"
     _is_program: ClassVar[bool] = False
     fixed_methods: ClassVar[Mapping[str, str]] = {"load_state": "override prepare_state, which programs call too"}
-    _hooks: ClassVar[Sequence[str]] = ("plan_for",)
+    _hooks: ClassVar[Sequence[str]] = ("plan_for", "settings_of_call")
     adapter: Adapter | None = None  # attributes of the class: most predictors have neither
     chosen_options: Mapping[str, Any] = MappingProxyType({})
+    chosen_adapter: str = ""
 
     def __init__(
         self,
@@ -196,7 +198,7 @@ class Predict(ReadingCalls[P, S], Predictor):
     def _signature_steps(
         self, signature: SignatureMeta, reader: InputReader, given: dict[str, object], specials: FieldValues
     ) -> Steps[Prediction]:
-        values = current()
+        values = type(self).settings_of_call(self)
         inputs = type(self).prepare_inputs(self, reader, given, check_types=values.warn_on_type_mismatch)
         given_lm = specials.get("lm")
         own_lm = self.lm if given_lm is None else given_lm
@@ -235,11 +237,16 @@ class Predict(ReadingCalls[P, S], Predictor):
             _append_trace(values, (self, inputs, prediction))
         return prediction
 
+    def settings_of_call(self) -> Settings:
+        """Return the settings of a call, with the adapter of the predictor."""
+        values = current()
+        return values if self.adapter is None else replace(values, adapter=self.adapter)
+
     def plan_for(
         self, signature: SignatureMeta, lm: LanguageModel, values: Settings, options: Mapping[str, Any] | None
     ) -> Plan:
         """Return the plan. Signature, adapter and capabilities decide it; each is compared by identity."""
-        adapter = self.adapter or values.adapter or default_adapter()
+        adapter = values.adapter or default_adapter()
         capabilities = lm.capabilities
         spec = signature.spec
         if capabilities.reasoning and spec.reasoning_field is not None and not is_thinking(lm, options):
@@ -301,7 +308,7 @@ class Predict(ReadingCalls[P, S], Predictor):
             **({"tool_texts": texts} if texts else {}),
             **({"nearest": self.nearest.to_json()} if self.nearest is not None else {}),
             **({"options": cast(JsonObject, {**self.chosen_options})} if self.chosen_options else {}),
-            **({"adapter": type(self.adapter).__name__} if self.adapter is not None else {}),
+            **({"adapter": self.chosen_adapter} if self.chosen_adapter else {}),
         }
 
     def prepare_state(self, state: FieldValues, *, allow_unsafe_lm_state: bool = False) -> Callable[[], None]:
@@ -318,16 +325,17 @@ class Predict(ReadingCalls[P, S], Predictor):
         nearest = NearestDemos.from_state(state.get("nearest"), lists["demos"], self.nearest)
         lm = _load_lm(state.get("lm"), allow_unsafe_lm_state)
         options = _load_options(state.get("options"))
-        if (wanted := state.get("adapter")) != (
-            None if self.adapter is None else type(self.adapter).__name__
-        ) and wanted:
+        adapter = str(state.get("adapter") or "")
+        if adapter and type(self.adapter).__name__ != adapter:
             raise StateError(
-                f"it has the adapter {wanted}, which is not saved. Set predictor.adapter = {wanted}(...) before."
+                f"it has the adapter {adapter}, which is not saved. Set predictor.adapter = {adapter}(...) before."
             )
 
         def change() -> None:
             if options:
                 self.chosen_options, self.config = options, {**self.config, **options}
+            if adapter:
+                self.chosen_adapter = adapter
             self.signature = signature
             self.traces, self.train, self.demos = lists["traces"], lists["train"], lists["demos"]
             self.tool_texts, self.nearest, self.lm = texts, nearest, lm

@@ -339,7 +339,7 @@ def _choose_model(predictor: Any, value: object) -> None:
 
 
 def _choose_adapter(predictor: Any, value: object) -> None:
-    predictor.adapter = value
+    predictor.adapter, predictor.chosen_adapter = value, type(value).__name__
 
 
 def _choose_option(name: str, predictor: Any, value: object) -> None:
