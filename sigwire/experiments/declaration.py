@@ -7,7 +7,7 @@ programs are copied when the experiment is declared, models are shared. What a p
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
@@ -156,8 +156,8 @@ class ExperimentOptions(ChecksKeywords):
     def evaluate(self, labels: Mapping[str, str], **options: Any) -> Evaluate:
         """Return the measurement of an arm."""
         test = self.datasets[labels["dataset"]].test
-        measuring = {name: getattr(self, name) for name in _MEASURING}
-        given = {"max_errors": "provider", "progress": False, "provide_traceback": False, **options}
+        measuring: dict[str, Any] = {name: getattr(self, name) for name in _MEASURING}
+        given: dict[str, Any] = {"max_errors": "provider", "progress": False, "provide_traceback": False, **options}
         return Evaluate(devset=test, metric=self.metric, **measuring, **given)
 
     def __repr__(self) -> str:
@@ -241,8 +241,11 @@ def _copied(program: Any) -> Any:
 
 def _search_of(label: str, given: Any) -> Search | None:
     """Return the optimizer of a label with its options of ``compile``."""
-    given_options: Any = {}
-    optimizer, options = given if isinstance(given, tuple) and len(cast("Any", given)) == 2 else (given, given_options)
+    optimizer: Any = given
+    options: Any = {}
+    pair: Sequence[Any] = given if isinstance(given, tuple) else ()
+    if len(pair) == 2:
+        optimizer, options = pair
     if optimizer is None:
         return None
     if not isinstance(optimizer, Optimizer) or not is_mapping(options):
@@ -250,7 +253,7 @@ def _search_of(label: str, given: Any) -> Search | None:
             f"optimizers[{label!r}] is an optimizer, None, or (optimizer, {{options of compile}}), not {given!r:.80} "
             "(declaring an experiment). Write GEPA(metric)."
         )
-    rest: dict[str, Any] = dict(cast("Mapping[str, Any]", options))
+    rest: dict[str, Any] = dict(options)
     for name in ("trainset", "valset", "testset", "seed"):
         if name in rest:
             raise ConfigurationError(
