@@ -177,9 +177,22 @@ def test_best_of_equal_arms_are_all() -> None:
     assert "no arm is shown to be better than another" in text_card(found._card())
 
 
+def test_best_are_adjusted_for_all_pairs() -> None:
+    base, better = [0.0] * 40, [1.0] * 8 + [0.0] * 32
+    two = make_experiment({"a": {0: base}, "b": {0: better}})
+    assert two.compare("optimizer", "a")["b"].p < 0.02
+    assert two.best == ("b",)
+    five = make_experiment({name: {0: better if name == "b" else base} for name in "abcde"})
+    assert five.best == ("a", "b", "c", "d", "e")
+
+
 def test_best_are_found_in_each_data_set() -> None:
     found = make_experiment(
-        {("easy", "none"): {0: [1.0] * 40}, ("hard", "none"): {0: [0.0] * 40}, ("hard", "gepa"): {0: [1.0] * 40}},
+        {
+            ("easy", "none"): {0: [1.0] * 40},
+            ("hard", "none"): {0: [0.0] * 40},
+            ("hard", "gepa"): {0: [1.0] * 25 + [0.0] * 15},
+        },
         axes=("dataset", "optimizer"),
     )
     assert found.best == ("easy · none", "hard · gepa")
