@@ -243,7 +243,7 @@ def _search_of(label: str, given: Any) -> Search | None:
     """Return the optimizer of a label with its options of ``compile``."""
     optimizer: Any = given
     options: Any = {}
-    pair: Sequence[Any] = given if isinstance(given, tuple) else ()
+    pair: Sequence[Any] = given if given.__class__ is tuple else ()
     if len(pair) == 2:
         optimizer, options = pair
     if optimizer is None:
