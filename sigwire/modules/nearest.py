@@ -19,7 +19,7 @@ from sigwire.core.tools.tool import Tool
 from sigwire.errors import ConfigurationError, StateError
 from sigwire.signatures.fields import SignatureSpec
 
-__all__ = ["NearestDemos", "Vectorizer"]
+__all__ = ["NearestDemos", "Vectorizer", "fields_text"]
 
 Vectorizer = Callable[[list[str]], Any]
 """A function of texts to their vectors, such as an embedding model."""
@@ -42,7 +42,7 @@ class NearestDemos:
         """Return the demos for a call. ``spec``: of its signature, by whose types values are compared."""
         if len(demos) <= self.count:
             return list(demos)
-        scores = self._index(demos, list(inputs), spec).scores(_text_of(inputs, inputs, spec), self.vectorizer)
+        scores = self._index(demos, list(inputs), spec).scores(fields_text(inputs, inputs, spec), self.vectorizer)
         best = sorted(range(len(demos)), key=lambda at: (-scores[at], at))[: self.count]
         return [demos[at] for at in reversed(best)]
 
@@ -54,7 +54,7 @@ class NearestDemos:
             index = found[1]
             if isinstance(index, _VectorIndex) == (self.vectorizer is not None):
                 return index
-        texts = [_text_of(_fields_of(demo), names, spec) for demo in demos]
+        texts = [fields_text(_fields_of(demo), names, spec) for demo in demos]
         made = _TextIndex(texts) if self.vectorizer is None else _VectorIndex(_vectors(self.vectorizer, texts))
         self._indexed = (tuple(demos), made)
         return made
@@ -125,11 +125,17 @@ def _vectors(vectorizer: Vectorizer, texts: list[str]) -> list[list[float]]:
     return made
 
 
-def _text_of(fields: Mapping[str, Any], names: Iterable[str], spec: SignatureSpec | None) -> str:
-    """Return the values of some fields as text, by their types. Tools are not compared."""
+def fields_text(
+    fields: Mapping[str, Any], names: Iterable[str] | None = None, spec: SignatureSpec | None = None
+) -> str:
+    """Return the values of fields as text, by their types; ``names``: of some. Tools are not compared.
+
+    >>> fields_text({"question": "Where?", "days": [1, 2]})
+    'Where? | [1,2]'
+    """
     parts: list[str] = []
     dump = plain_of if spec is None else spec.dump
-    for name in names:
+    for name in fields if names is None else names:
         value: object = fields.get(name)
         if value is not None and not isinstance(value, Tool) and name != "tools":
             plain = value if isinstance(value, str) else dump({name: value})[name]

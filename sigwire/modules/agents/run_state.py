@@ -42,6 +42,7 @@ from sigwire.signatures.types.history import AnyTurn, History, Turn
 if TYPE_CHECKING:
     from sigwire.modules.agents.approval.gate import CallGate
     from sigwire.modules.agents.large_results.lookup import LargeResults
+    from sigwire.modules.agents.tool_search import ToolSearch
 
 __all__ = ["EmittingRecorder", "RunState", "tool_done"]
 
@@ -52,15 +53,17 @@ _LONGEST_NAME = 128  # characters
 class RunState(StepLog):
     """A run in progress: the conversation, the steps, and the calls without a result.
 
-    ``gate`` decides which calls run; ``large`` has the results that the model saw in part. ``options``: keywords of each
-    request for a turn; ``fields``: fields of the result. A loop of its own sets them. ``place``: that of the run among the runs
-    of agents in a tool call (``CurrentCall.begin_run``). ``is_resumed``: a person decided about a call of the run.
+    ``gate`` decides which calls run; ``large`` has the results that the model saw in part; ``search`` offers some of many
+    tools. ``options``: keywords of each request for a turn; ``fields``: fields of the result. A loop of its own sets them.
+    ``place``: that of the run among the runs of agents in a tool call (``CurrentCall.begin_run``). ``is_resumed``: a person
+    decided about a call of the run.
     """
 
     def __init__(self, history: History, inputs: FieldValues, gate: CallGate, large: LargeResults) -> None:
         super().__init__()
         self.history, self.inputs = history, inputs
         self.gate, self.large, self.turn = gate, large, 0
+        self.search: ToolSearch | None = None
         self.place, self.is_resumed = "", False
         self.options: dict[str, object] = {}
         self.fields: dict[str, object] = {}
