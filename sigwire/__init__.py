@@ -75,6 +75,8 @@ _NAMES: dict[str, dict[str, str]] = {
         "sigwire.mcp.errors": "McpServerError",
         "sigwire.mcp.servers": "mcp_tools",
         "sigwire.modules.agents.running_call": "current_call",
+        "sigwire.modules.memory": "Memory",
+        "sigwire.modules.skills": "Skills",
     },
     "Models": {
         "sigwire.core.capabilities": "Capabilities",

@@ -24,6 +24,7 @@ from sigwire.lm.policy.cache.store import DiskStore
 from sigwire.lm.policy.money.ledger import Reserved
 from sigwire.lm.policy.money.store import FileLedger
 from sigwire.lm.policy.money.sums import BudgetLimits, Sums
+from sigwire.modules.memory import Memory
 from tests.files.processes import at_once, busy_threads, fork, statuses
 
 FORMS: dict[str, Any] = json.loads(Path(__file__).with_name("forms.json").read_text())
@@ -68,6 +69,9 @@ KINDS = {
     "batches": Kind(
         BatchStore, lambda store, name: store.keep(name, 200, b"{}"),
         lambda store: sum(store.find(str(number)) is not None for number in range(100)), ConfigurationError,
+    ),
+    "memory": Kind(
+        Memory, lambda store, name: store.add(name), lambda store: len(store.notes()), StateError,
     ),
     "cache": Kind(
         lambda path: DiskStore(path.parent, 1 << 30), keep,
@@ -149,7 +153,7 @@ def test_foreign_file_is_refused_or_renamed_and_keeps_its_bytes(kind: Kind, mode
 def test_two_processes_that_open_a_new_file_at_once_both_work(kind: Kind, tmp_path: Path) -> None:
     for number in range(3):
         path = tmp_path / str(number)
-        works = [lambda each=each: kind.write(kind.open(path), each) for each in "12"]  # type: ignore[misc] # noqa: B023
+        works = [lambda each=each: kind.write(kind.open(path), each) for each in "12"]
         assert at_once(*works) == [0, 0]
         store = kind.open(path)
         assert kind.count(store) == 2

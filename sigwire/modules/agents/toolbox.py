@@ -24,7 +24,7 @@ import warnings
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from time import perf_counter
-from typing import Any, TypeAlias, TypeGuard, TypeVar, cast
+from typing import Any, Protocol, TypeAlias, TypeGuard, TypeVar, cast
 
 from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.parts import MediaPart
@@ -64,12 +64,21 @@ __all__ = ["OnError", "ToolRun", "Toolbox", "ToolsLike", "as_tools", "spec_size"
 T = TypeVar("T")
 
 ToolsLike: TypeAlias = "ToolLike | Iterable[ToolLike] | Mapping[str, ToolLike] | None"
-ToolLike: TypeAlias = "Tool | WebSearch | ToolFunction"
+ToolLike: TypeAlias = "Tool | WebSearch | ToolFunction | Toolset"
 ToolFunction: TypeAlias = Callable[..., Any]
+
+
+class Toolset(Protocol):
+    """An object that has several tools, such as ``Memory`` and ``Skills``."""
+
+    @property
+    def tools(self) -> tuple[Tool, ...]: ...
 
 
 def as_tools(tools: ToolsLike) -> list[Tool]:
     """Return a list of tools from one tool, function, module or ``WebSearch``, several, or a dict of them by name.
+
+    An object whose ``tools`` is a tuple of tools (``Memory``, ``Skills``) stands for its tools.
 
     >>> def add(a: int, b: int) -> int:
     ...     return a + b
@@ -82,7 +91,19 @@ def as_tools(tools: ToolsLike) -> list[Tool]:
         return [as_tool(tools)]
     if isinstance(tools, Mapping):
         return [as_tool(tool, name) for name, tool in cast("Mapping[str, ToolLike]", tools).items()]
-    return [*map(as_tool, several_tools(tools, "reading tools="))]
+    if (members := _members_of(tools)) is not None:
+        return [*members]
+    made: list[Tool] = []
+    for each in several_tools(tools, "reading tools="):
+        members = _members_of(each)
+        made += [as_tool(each)] if members is None else members
+    return made
+
+
+def _members_of(value: object) -> tuple[Tool, ...] | None:
+    """Return the tools of an object that has several, ``None`` for another one."""
+    members = None if isinstance(value, Tool) or callable(value) else getattr(value, "tools", None)
+    return members if isinstance(members, tuple) and all(isinstance(each, Tool) for each in members) else None
 
 
 class Toolbox(ChecksKeywords, HasTools):
