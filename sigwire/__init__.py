@@ -108,6 +108,7 @@ _NAMES: dict[str, dict[str, str]] = {
         "sigwire.core.messages": "Message",
         "sigwire.core.request": "Request ResponseFormat",
         "sigwire.core.response": "Choice LMWarning Repair Response Usage",
+        "sigwire.lm.preview.cache_health": "CacheHealth cache_health",
         "sigwire.observe.usage": "track_usage",
     },
     "Events of a stream": {

@@ -57,7 +57,7 @@ from sigwire.modules.agents.plain_answer import plain_end, plan_of_task
 from sigwire.modules.agents.react_signatures import AgentSignatures
 from sigwire.modules.agents.run import AgentRun, Termination, TerminationReason, load_run_fields
 from sigwire.modules.agents.run_state import RunState
-from sigwire.modules.agents.starting import asked_with_tools, check_search, start_run, tool_search
+from sigwire.modules.agents.starting import asked_with_tools, check_search, set_up, start_run
 from sigwire.modules.agents.submit import Submit
 from sigwire.modules.agents.toolbox import Toolbox, ToolsLike
 from sigwire.modules.agents.turns import TurnSteps, run_calls, run_turns
@@ -315,7 +315,7 @@ class ReAct(ReadsInputs, Generic[P, S]):
             self.toolbox.check_injected()
             if not self._offered:
                 return (yield from self._run_without_tools(state))
-            state.search = tool_search(self, state)
+            set_up(self, state)
             end = state.end = yield from type(self).turn_steps(self, state, limit)
             outputs = end.outputs if end.outputs is not None else (yield from self._extracted_outputs(state, end))
             result = self._prediction(state, end.reason, outputs)

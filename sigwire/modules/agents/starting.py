@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from sigwire.modules.agents.react import ReAct
     from sigwire.modules.agents.tool_search import ToolSearch
 
-__all__ = ["FIRST_TOKENS", "FIRST_TOOLS", "asked_with_tools", "check_search", "start_run", "tool_search"]
+__all__ = ["FIRST_TOKENS", "FIRST_TOOLS", "asked_with_tools", "check_search", "set_up", "start_run"]
 
 FIRST_TOOLS, FIRST_TOKENS = 20, 6_000  # that fit the inputs best: tools, and tokens of their schemas
 _MANY = 30  # tools: more are searched
@@ -69,6 +69,11 @@ def check_search(option: Option, tools: Iterable[Tool], where: str) -> Option:
             f"The tool {deferred!r} has defer=True, and tool_search=False never offers it ({where}). Remove one of the two."
         )
     return option
+
+
+def set_up(agent: ReAct[..., Any], state: RunState) -> None:
+    """Set what a run needs of its agent: the predictor of its turns, and the search of many tools."""
+    state.asker, state.search = agent.react, tool_search(agent, state)
 
 
 def tool_search(agent: ReAct[..., Any], state: RunState) -> ToolSearch | None:
