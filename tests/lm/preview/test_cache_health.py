@@ -224,8 +224,9 @@ def test_run_of_an_agent_warns_once_of_a_break_that_nobody_planned(mode: str) ->
     elif mode == "async":
         result = asyncio.run(agent.acall(**inputs))
     else:
-        *_, last = agent.stream(**inputs)
-        result = last.value
+        stream = agent.stream(**inputs)
+        assert list(stream)
+        result = stream.value
     assert [warning.feature for warning in result.warnings] == ["prompt_cache"]
     health = AgentRun.of(result).cache
     assert [(each.request, each.why) for each in health.breaks] == [(2, "unexplained"), (3, "unexplained")]

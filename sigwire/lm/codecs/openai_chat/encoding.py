@@ -13,6 +13,7 @@ from sigwire.lm.codecs.openai_chat.messages import encode_message
 from sigwire.lm.codecs.openai_chat.profiles import ChatProfile, ReasoningNames
 from sigwire.lm.codecs.openai_chat.tables import OPTIONS, SAMPLING
 from sigwire.lm.codecs.shared.assembly import assemble, prepare, requested_choices
+from sigwire.lm.codecs.shared.cache_marks import with_marked_part
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.options import (
     Option,
@@ -77,6 +78,8 @@ def encode(request: Request, target: Target[ChatProfile], *, stream: bool = Fals
     cache: JsonObject = {}
     if "prompt_cache" in request.options:
         messages, cache = _with_cache_mark(messages, request, target), _cache_fields(request, target)
+    if request.repeated_part is not None and target.facts.cache_breakpoints:
+        messages, cache = _with_marked_part(messages, cache, request, target)
     body: JsonObject = {
         "model": target.model,
         "messages": cast(JsonValue, messages),
@@ -132,6 +135,15 @@ def _with_cache_mark(messages: list[JsonObject], request: Request, target: Targe
     parts = [{"type": "text", "text": content}] if isinstance(content, str) else list(objects_of(content))
     marked = [*parts[:-1], {**parts[-1], mark: _CACHE_MARKS[mark]}]
     return [{**first, "content": cast("JsonValue", marked)}, *messages[1:]]
+
+
+def _with_marked_part(
+    messages: list[JsonObject], cache: JsonObject, request: Request, target: Target[ChatProfile]
+) -> tuple[list[JsonObject], JsonObject]:
+    """Mark the end of inputs that many calls repeat."""
+    name = target.profile.cache_mark
+    marked = with_marked_part(messages, request, lambda block: [{**block, name: _CACHE_MARKS[name]}])
+    return (messages, cache) if marked is None else (marked, {**cache, **_CACHE_MODES.get(name, {})})
 
 
 # --- options and reasoning
