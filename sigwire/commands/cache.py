@@ -1,6 +1,6 @@
 """Print what the provider's prompt cache read of recorded calls, and where it was broken.
 
-RECORDS is the file of a ``Cassette``. The exit status is 1 if a break is one that somebody can remove.
+RECORDS is the file of a ``Cassette``. The exit status is 1 if a break was not planned (a change of the program, or no mark).
 """
 
 from __future__ import annotations

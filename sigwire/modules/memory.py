@@ -143,7 +143,7 @@ class Memory(ChecksKeywords):
 
         Args:
             text: One fact, in words that are understood alone. At most 2,000 characters.
-            about: What or whom the note is about.
+            about: The subject of the note, such as a person.
         """
         if not text.strip():
             raise RetryTool("the note is empty")
@@ -179,8 +179,10 @@ class Memory(ChecksKeywords):
             id: The id of the note, which recall shows.
         """
         with self._writing() as connection:
-            gone = connection.execute("DELETE FROM notes WHERE scope = ? AND id = ?", (self.scope, id.strip())).rowcount
-        if not gone:
+            removed = connection.execute(
+                "DELETE FROM notes WHERE scope = ? AND id = ?", (self.scope, id.strip())
+            ).rowcount
+        if not removed:
             raise ToolFailed(f"There is no note {id[:60]!r}. recall shows the ids.")
         return "Forgotten."
 

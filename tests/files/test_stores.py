@@ -153,7 +153,7 @@ def test_foreign_file_is_refused_or_renamed_and_keeps_its_bytes(kind: Kind, mode
 def test_two_processes_that_open_a_new_file_at_once_both_work(kind: Kind, tmp_path: Path) -> None:
     for number in range(3):
         path = tmp_path / str(number)
-        works = [lambda each=each: kind.write(kind.open(path), each) for each in "12"]
+        works = [lambda each=each: kind.write(kind.open(path), each) for each in "12"]  # type: ignore[misc] # noqa: B023
         assert at_once(*works) == [0, 0]
         store = kind.open(path)
         assert kind.count(store) == 2

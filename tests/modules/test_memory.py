@@ -163,7 +163,7 @@ def test_no_note_of_several_processes_is_lost(path: Path, processes: int, count:
 
 
 @forks
-def test_kill_while_writing_leaves_whole_notes(path: Path) -> None:
+def test_notes_are_whole_after_a_kill_while_writing(path: Path) -> None:
     reader, writer = os.pipe()
 
     def write() -> None:

@@ -91,7 +91,7 @@ def test_request_with_a_repeated_part_is_json_and_keeps_its_place_in_the_cache()
     assert request.with_options({"temperature": 0}).repeated_part == (1, 1)
 
 
-def test_missing_value_leaves_no_part() -> None:
+def test_part_is_that_of_the_call_and_not_of_a_demo_without_the_value() -> None:
     class Optional(Signature):
         """Answer."""
 

@@ -45,7 +45,7 @@ Why: TypeAlias = Literal[
     "fold", "tools found", "on_turn", "edited", "settings", "model", "expired", "unexplained", "not cached"
 ]
 UNPLANNED: frozenset[Why] = frozenset({"edited", "unexplained", "not cached"})
-"""The reasons that somebody can remove: results of agents have a warning of them."""
+"""The reasons that a change of the program can remove: results of agents have a warning of them."""
 _LEAST, _SHARE = 2_000, 0.05  # tokens, and the share of the established ones
 _WORTH_A_MARK = 4_096  # tokens: every provider caches prompts of this length
 _SECONDS: Mapping[object, float] = {"1h": 3_600.0}
@@ -83,7 +83,9 @@ class CacheBreak(Value):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class CacheHealth(Value, HasCard):
-    """What the prompt cache read of some calls. ``hit_share``: of the input tokens; ``None`` if no answer has counts.
+    """The tokens of some calls that the prompt cache read, and its breaks.
+
+    ``hit_share``: of the input tokens; ``None`` if no answer has counts.
 
     >>> CacheHealth(requests=2, input_tokens=9000, cached_tokens=4500).hit_share
     0.5

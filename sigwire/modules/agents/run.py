@@ -115,7 +115,7 @@ class AgentRun(HasCard):
 
     @property
     def cache(self) -> CacheHealth:
-        """What the provider's prompt cache read of all requests, and the breaks in the conversation of the agent."""
+        """The tokens that the provider's prompt cache read of all requests, and the breaks in the conversation of the agent."""
         from sigwire.lm.preview.cache_health import CacheHealth  # few runs are asked for it
 
         usage, count = self.usage, sum(attempt.error is None for attempt in self.attempts)

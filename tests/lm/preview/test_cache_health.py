@@ -214,7 +214,7 @@ STEP, END = [ToolCall("", "read_page", {})], [ToolCall("", "submit", {"answer": 
 
 
 @pytest.mark.parametrize("mode", ["sync", "async", "stream"])
-def test_run_of_an_agent_warns_once_of_a_break_that_nobody_planned(mode: str) -> None:
+def test_run_of_an_agent_warns_once_of_unplanned_breaks_in_a_row(mode: str) -> None:
     import asyncio
 
     agent = agent_of(CountingLM([STEP, STEP, STEP, STEP, END], lost=(2, 3)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from sigwire.core.tools.calls import ToolCall, WebSearch
 from sigwire.core.tools.texts import ToolText
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import ConfigurationError, ToolDefinitionError
+from sigwire.journal.journal import Journal
 from sigwire.lm.client import LM
 from sigwire.lm.fake import FakeLM
 from sigwire.modules.agents.react import ReAct
@@ -359,3 +361,22 @@ def test_agent_with_few_tools_loads_no_search() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("stops_at", [1, 2])
+def test_journaled_run_that_was_interrupted_offers_the_same_tools(tmp_path: Path, stops_at: int) -> None:
+    script: list[Any] = [[find("cancel parcel r7", count=1)], [use("cancel_parcel_7")], [SUBMIT]]
+    whole = FakeLM(script)
+    agent = ReAct("question -> answer", tools=tools())
+    agent.set_lm(whole)
+    agent(question="measure the glacier")
+
+    broken = FakeLM([*script[:stops_at], KeyboardInterrupt()])
+    agent.set_lm(broken)
+    journal = Journal(tmp_path / "runs.db")
+    with pytest.raises(KeyboardInterrupt):
+        journal.run(agent, "run", question="measure the glacier")
+    rest = FakeLM(script[stops_at:])
+    agent.set_lm(rest)
+    assert journal.run(agent, "run", question="measure the glacier").answer == "done"
+    assert [offered(each) for each in rest.requests] == [offered(each) for each in whole.requests[stops_at:]]
