@@ -9,11 +9,11 @@ from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.response import LMWarning
+from sigwire.lm.codecs.openai_chat.cache_marks import with_cache_marks
 from sigwire.lm.codecs.openai_chat.messages import encode_message
 from sigwire.lm.codecs.openai_chat.profiles import ChatProfile, ReasoningNames
 from sigwire.lm.codecs.openai_chat.tables import OPTIONS, SAMPLING
 from sigwire.lm.codecs.shared.assembly import assemble, prepare, requested_choices
-from sigwire.lm.codecs.shared.cache_marks import with_marked_part
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.options import (
     Option,
@@ -41,7 +41,6 @@ from sigwire.lm.codecs.shared.tools import (
     refuse_builtin_tools,
     search_settings,
 )
-from sigwire.lm.codecs.shared.untrusted import objects_of
 
 __all__ = ["encode"]
 
@@ -76,10 +75,9 @@ def encode(request: Request, target: Target[ChatProfile], *, stream: bool = Fals
     if form.instruction:
         messages = add_instruction(messages, form.instruction)
     cache: JsonObject = {}
-    if "prompt_cache" in request.options:
-        messages, cache = _with_cache_mark(messages, request, target), _cache_fields(request, target)
-    if request.repeated_part is not None and target.facts.cache_breakpoints:
-        messages, cache = _with_marked_part(messages, cache, request, target)
+    if request.repeated or request.repeated_part or "prompt_cache" in request.options:
+        marked = with_cache_marks(messages, chosen.get("tools"), request, target)
+        cache, messages = _cache_fields(request, target, is_marked=marked is not messages), marked
     body: JsonObject = {
         "model": target.model,
         "messages": cast(JsonValue, messages),
@@ -91,7 +89,9 @@ def encode(request: Request, target: Target[ChatProfile], *, stream: bool = Fals
         **(_stream_fields(profile) if stream else {}),
     }
     lost = history.warnings + tools.warnings + tool_warnings + form.warnings + thinking_warnings + option_warnings
-    return assemble(ready, profile.path.format(model=model_in_path(target.model)), body, lost, repeats=not profile.many)
+    method = "streamRawPredict" if stream else "rawPredict"  # Vertex AI has two paths for partners' own wires
+    path = profile.path.format(model=model_in_path(target.model), method=method)
+    return assemble(ready, path, body, lost, repeats=not profile.many)
 
 
 _NO_OPTIONS: tuple[JsonObject, tuple[LMWarning, ...]] = ({}, ())
@@ -104,46 +104,20 @@ def _stream_fields(profile: ChatProfile) -> JsonObject:
 # --- caching: hosts cache without a request; some take a key, some take marks
 
 
-def _cache_fields(request: Request, target: Target[ChatProfile]) -> JsonObject:
+def _cache_fields(request: Request, target: Target[ChatProfile], *, is_marked: bool) -> JsonObject:
     given = request.options.get("prompt_cache")
     fields: JsonObject = {}
     if isinstance(given, dict) and "key" in given and target.profile.cache_key:
         fields["prompt_cache_key"] = given["key"]
-    if isinstance(given, dict) and target.facts.cache_breakpoints and target.profile.cache_mark in _CACHE_MODES:
+    is_asked = is_marked or (isinstance(given, dict) and target.facts.cache_breakpoints)
+    if is_asked and target.profile.cache_mark in _CACHE_MODES:
         fields |= _CACHE_MODES[target.profile.cache_mark]
     return fields
 
 
-_CACHE_MARKS: Mapping[str, JsonObject] = {
-    "prompt_cache_breakpoint": {"mode": "explicit"},
-    "cache_control": {"type": "ephemeral"},
-}
 _CACHE_MODES: Mapping[str, JsonObject] = {
     "prompt_cache_breakpoint": {"prompt_cache_options": {"mode": "explicit"}},
 }
-
-
-def _with_cache_mark(messages: list[JsonObject], request: Request, target: Target[ChatProfile]) -> list[JsonObject]:
-    """Mark the end of the first system turn: it and the tools before it are the stable prefix of a conversation."""
-    if not isinstance(request.options.get("prompt_cache"), dict) or not target.facts.cache_breakpoints:
-        return messages
-    mark = target.profile.cache_mark
-    first = messages[0] if messages else {}
-    if first.get("role") != "system":
-        return messages
-    content = first["content"]
-    parts = [{"type": "text", "text": content}] if isinstance(content, str) else list(objects_of(content))
-    marked = [*parts[:-1], {**parts[-1], mark: _CACHE_MARKS[mark]}]
-    return [{**first, "content": cast("JsonValue", marked)}, *messages[1:]]
-
-
-def _with_marked_part(
-    messages: list[JsonObject], cache: JsonObject, request: Request, target: Target[ChatProfile]
-) -> tuple[list[JsonObject], JsonObject]:
-    """Mark the end of inputs that many calls repeat."""
-    name = target.profile.cache_mark
-    marked = with_marked_part(messages, request, lambda block: [{**block, name: _CACHE_MARKS[name]}])
-    return (messages, cache) if marked is None else (marked, {**cache, **_CACHE_MODES.get(name, {})})
 
 
 # --- options and reasoning
