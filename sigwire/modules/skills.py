@@ -20,6 +20,7 @@ from typing import NamedTuple
 from sigwire.core.json import JsonObject
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import ConfigurationError, StateError, ToolFailed, ToolWarning, warn_user
+from sigwire.keywords import ChecksKeywords
 
 __all__ = ["Skill", "Skills"]
 
@@ -49,7 +50,7 @@ class Skill(NamedTuple):
     folder: Path
 
 
-class Skills:
+class Skills(ChecksKeywords):
     """The skills of one or more folders, for ``tools=[...]`` of an agent: one tool, ``read_skill``.
 
     Heads are read once, when the object is made. If two folders have a skill of one name, that of the later folder counts, with

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from sigwire.core.tools.tool import Tool
 from sigwire.modules.agents.starting import FIRST_TOKENS, FIRST_TOOLS
-from sigwire.modules.agents.tool_catalog import ToolCatalog, fitting
+from sigwire.modules.agents.tool_catalog import SearchedTools, fitting
 from sigwire.modules.agents.toolbox import spec_size
 from tests.conformance.bfcl_cases import read_all, tools_of
 
@@ -19,7 +19,7 @@ def test_first_20_tools_have_the_right_one_for_93_of_100_questions_in_6000_token
     for case in cases:
         for name, tool in tools_of(case).items():
             tools.setdefault(name, tool)
-    catalog = ToolCatalog([*tools.values()])
+    catalog = SearchedTools([*tools.values()])
     asked = [case for case in cases if case["category"] in _ASKED]
     assert len(tools) > 600
     assert len(asked) > 400

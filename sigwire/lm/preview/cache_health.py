@@ -26,6 +26,7 @@ from sigwire.core.json import Value
 from sigwire.core.request import Request
 from sigwire.core.response import LMWarning, Response, Usage
 from sigwire.errors import InputError
+from sigwire.keywords import ChecksKeywords
 from sigwire.lm.policy.money.prices import prices
 from sigwire.show.card import Card, HasCard
 from sigwire.show.numbers import count as shown_count
@@ -82,7 +83,7 @@ class CacheBreak(Value):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class CacheHealth(Value, HasCard):
+class CacheHealth(Value, HasCard, ChecksKeywords):
     """The tokens of some calls that the prompt cache read, and its breaks.
 
     ``hit_share``: of the input tokens; ``None`` if no answer has counts.
@@ -247,7 +248,7 @@ def _instructions(request: Request) -> int:
 # --- the file of a cassette
 
 
-class _Recorded(NamedTuple):
+class _CassetteCall(NamedTuple):
     model: str
     request: Request
     response: Response
@@ -276,7 +277,7 @@ def _recorded(path: Path) -> Iterator[CachedCall]:
             if "lm" in data and "response" in data:
                 origin = _NUMBER.sub("", str(data.get("place", "")))
                 request, response = Request.from_json(data["request"]), Response.from_json(data["response"])
-                yield cast("CachedCall", _Recorded(str(data["model"]), request, response, origin))
+                yield cast("CachedCall", _CassetteCall(str(data["model"]), request, response, origin))
         except ValueError as error:
             if number == len(lines):  # torn by a crash
                 return

@@ -59,12 +59,11 @@ from sigwire.modules.agents.run import AgentRun, Termination, TerminationReason,
 from sigwire.modules.agents.run_state import RunState
 from sigwire.modules.agents.starting import asked_with_tools, check_search, set_up, start_run
 from sigwire.modules.agents.submit import Submit
-from sigwire.modules.agents.toolbox import Toolbox, ToolsLike
+from sigwire.modules.agents.toolbox import Toolbox, ToolSearchOption, ToolsLike
 from sigwire.modules.agents.turns import TurnSteps, run_calls, run_turns
 from sigwire.modules.ask import check_config, resolve_lm
 from sigwire.modules.chain_of_thought import ChainOfThought
 from sigwire.modules.module import ReadsInputs
-from sigwire.modules.nearest import Vectorizer
 from sigwire.modules.predict import P, Predict, PredictorClasses, S, signature_of
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream, is_streamed
 from sigwire.signatures.signature import Signature, SignatureClass
@@ -140,7 +139,7 @@ class ReAct(ReadsInputs, Generic[P, S]):
         approve: Approve | None = None,
         max_calls: int | None = None,
         max_repeats: int | None = 3,
-        tool_search: bool | int | Vectorizer | Literal["auto"] = "auto",
+        tool_search: ToolSearchOption = "auto",
         secret: str | bytes | None = None,
         callbacks: Sequence[object] | None = None,
         **config: Any,

@@ -5,9 +5,9 @@ A run always has a history from which another run can continue: every call in it
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from sigwire.adapters.finish import with_calls
 from sigwire.adapters.prompts.excerpts import excerpt
@@ -41,14 +41,21 @@ from sigwire.signatures.signature import SignatureMeta
 from sigwire.signatures.types.history import AnyTurn, History, Turn
 
 if TYPE_CHECKING:
+    from sigwire.core.tools.tool import Tool
+    from sigwire.effects.steps import Steps
     from sigwire.modules.agents.approval.gate import CallGate
     from sigwire.modules.agents.large_results.lookup import LargeResults
-    from sigwire.modules.agents.tool_search import ToolSearch
 
-__all__ = ["EmittingRecorder", "RunState", "tool_done"]
+__all__ = ["EmittingRecorder", "OffersTools", "RunState", "tool_done"]
 
 _MAX_UNREADABLE, _ADVICE = 3, "Call a tool or submit the output fields."  # 3 consecutive responses
 _LONGEST_NAME = 128  # characters
+
+
+class OffersTools(Protocol):
+    """The search of a run with many tools (``ToolSearch``)."""
+
+    def ask(self, submit: Tool, ask: Callable[[tuple[Tool, ...]], Steps[Prediction]]) -> Steps[Prediction]: ...
 
 
 class RunState(StepLog):
@@ -64,7 +71,7 @@ class RunState(StepLog):
         super().__init__()
         self.history, self.inputs = history, inputs
         self.gate, self.large, self.turn = gate, large, 0
-        self.search: ToolSearch | None = None
+        self.search: OffersTools | None = None
         self.asker: Any = None
         self.cache = PromptCacheWatch()
         self.place, self.is_resumed = "", False

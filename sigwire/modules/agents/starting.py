@@ -12,7 +12,7 @@ from sigwire.modules.agents import conversation
 from sigwire.modules.agents.approval.gate import CallGate
 from sigwire.modules.agents.large_results.lookup import LargeResults
 from sigwire.modules.agents.react_signatures import AgentSignatures
-from sigwire.modules.agents.run_state import RunState
+from sigwire.modules.agents.run_state import OffersTools, RunState
 from sigwire.modules.agents.toolbox import Toolbox
 from sigwire.modules.ask import resolve_lm
 from sigwire.settings import current
@@ -21,8 +21,6 @@ from sigwire.signatures.types.history import Turn
 if TYPE_CHECKING:
     from sigwire.core.example import Prediction
     from sigwire.lm.base import LanguageModel
-    from sigwire.modules.agents.react import ReAct
-    from sigwire.modules.agents.tool_search import ToolSearch
 
 __all__ = ["FIRST_TOKENS", "FIRST_TOOLS", "asked_with_tools", "check_search", "set_up", "start_run"]
 
@@ -71,12 +69,12 @@ def check_search(option: Option, tools: Iterable[Tool], where: str) -> Option:
     return option
 
 
-def set_up(agent: ReAct[..., Any], state: RunState) -> None:
+def set_up(agent: Any, state: RunState) -> None:
     """Set what a run needs of its agent: the predictor of its turns, and the search of many tools."""
     state.asker, state.search = agent.react, tool_search(agent, state)
 
 
-def tool_search(agent: ReAct[..., Any], state: RunState) -> ToolSearch | None:
+def tool_search(agent: Any, state: RunState) -> OffersTools | None:
     """Return the search of a run; ``None`` if all tools of the agent are sent."""
     option, tools, room = agent.tool_search, state.large.toolbox.tools, None
     if option is False:
@@ -91,11 +89,12 @@ def tool_search(agent: ReAct[..., Any], state: RunState) -> ToolSearch | None:
     from sigwire.modules.agents.tool_search import search_for  # few agents have many tools
 
     model = _model_of(agent) if agent.takes_tools else None
+    count = option if type(option) is int else FIRST_TOOLS
     most = room if type(option) is int else min(room or FIRST_TOKENS, FIRST_TOKENS)
-    return search_for(state, option, agent.react.tool_texts, most, model)
+    return search_for(state, option, agent.react.tool_texts, count, most, model)
 
 
-def _room(agent: ReAct[..., Any]) -> int | None:
+def _room(agent: Any) -> int | None:
     """Return the tokens for the schemas that are sent first; ``None`` if all need no more than their share of the window."""
     size = agent.toolbox.schema_size
     if size <= _SMALLEST:
@@ -110,7 +109,7 @@ def _room(agent: ReAct[..., Any]) -> int | None:
     return None if window is None or size <= _SHARE * window else int(_SHARE * window)
 
 
-def _model_of(agent: ReAct[..., Any]) -> LanguageModel:
+def _model_of(agent: Any) -> LanguageModel:
     return resolve_lm(agent.react.lm, type(agent).__name__)
 
 

@@ -1,4 +1,4 @@
-"""``ToolCatalog``: the tools of an agent by their words or vectors, as its predictor describes them."""
+"""``SearchedTools``: the tools of an agent by their words or vectors, as its predictor describes them."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ from sigwire.modules.agents.toolbox import spec_size
 if TYPE_CHECKING:
     from sigwire.modules.agents.toolbox import Toolbox
 
-__all__ = ["ToolCatalog", "Vectorizer", "catalog_of", "fitting"]
+__all__ = ["SearchedTools", "Vectorizer", "catalog_of", "fitting"]
 
 Vectorizer = Callable[[list[str]], Any]
 """A function of texts to their vectors, such as an ``Embedder``."""
 
 
-class ToolCatalog:
+class SearchedTools:
     """Tools that a search finds. ``views``: the tools as models see them, by the name that models see.
 
-    >>> catalog = ToolCatalog([Tool.from_schema("send_mail", "Write to a person."), Tool.from_schema("add", "Sum of numbers.")])
+    >>> tools = [Tool.from_schema("send_mail", "Write to a person."), Tool.from_schema("add", "Sum of numbers.")]
+    >>> catalog = SearchedTools(tools)
     >>> catalog.best("I want to write a letter to a friend", 1)
     ['send_mail']
     """
@@ -70,17 +71,17 @@ def fitting(views: Iterable[Tool], count: int, tokens: int | None) -> list[Tool]
     return found
 
 
-_CATALOGS: WeakKeyDictionary[Toolbox, tuple[dict[str, ToolText], object, ToolCatalog]] = WeakKeyDictionary()
+_CATALOGS: WeakKeyDictionary[Toolbox, tuple[dict[str, ToolText], object, SearchedTools]] = WeakKeyDictionary()
 
 
-def catalog_of(toolbox: Toolbox, texts: Mapping[str, ToolText], vectorizer: Vectorizer | None) -> ToolCatalog:
+def catalog_of(toolbox: Toolbox, texts: Mapping[str, ToolText], vectorizer: Vectorizer | None) -> SearchedTools:
     """Return the catalog of a toolbox with the texts of a predictor. It is made again only after one of them changed."""
     known = _CATALOGS.get(toolbox)
     if known is not None and known[0] == texts and known[1] is vectorizer:
         return known[2]
     found = [tool for tool in toolbox.tools.values() if tool.config is None]
     views = [tool.described(texts[tool.name]) if tool.name in texts else tool for tool in found]
-    made = ToolCatalog(views, vectorizer)
+    made = SearchedTools(views, vectorizer)
     _CATALOGS[toolbox] = (dict(texts), vectorizer, made)
     return made
 

@@ -26,8 +26,7 @@ from sigwire.core.tools.tool import Tool
 from sigwire.effects.loops import to_thread
 from sigwire.effects.steps import FunctionEffect, Steps
 from sigwire.errors import LMError, LMInvalidRequestError, UnsupportedFeature
-from sigwire.modules.agents.starting import FIRST_TOOLS
-from sigwire.modules.agents.tool_catalog import ToolCatalog, Vectorizer, catalog_of, fitting
+from sigwire.modules.agents.tool_catalog import SearchedTools, Vectorizer, catalog_of, fitting
 from sigwire.modules.nearest import fields_text
 from sigwire.observe.usage import record_warnings
 from sigwire.signatures.types.history import AnyTurn, Turn
@@ -56,13 +55,18 @@ _REFUSED = re.compile(r"defer_loading|tool[_ ]search|tool[_ ]reference|does not 
 
 
 def search_for(
-    state: RunState, option: object, texts: Mapping[str, ToolText], room: int | None, model: LanguageModel | None
+    state: RunState,
+    option: object,
+    texts: Mapping[str, ToolText],
+    count: int,
+    room: int | None,
+    model: LanguageModel | None,
 ) -> ToolSearch:
     """Return the search of a run of an agent with ``tool_search=option``.
 
-    ``room``: tokens for the schemas that are sent first. ``model``: ``None`` if its provider must not search.
+    ``count`` and ``room``: tools that are sent first, and tokens for their schemas. ``model``: ``None`` if its provider must
+    not search.
     """
-    count = option if type(option) is int else FIRST_TOOLS
     vectorizer = cast("Vectorizer", option) if callable(option) else None
     return ToolSearch(state, texts, count, room, vectorizer, provider_search(model))
 
@@ -99,7 +103,7 @@ class ToolSearch:
         self._count, self._room, self._vectorizer = count, room, vectorizer
         box = state.large.toolbox
         self._tools = box.tools
-        self._catalog: Callable[[], ToolCatalog] = lambda: catalog_of(box, texts, vectorizer)
+        self._catalog: Callable[[], SearchedTools] = lambda: catalog_of(box, texts, vectorizer)
         self.show: Callable[[Tool], JsonObject] = _as_json
         self._offered: tuple[Tool, ...] = ()
         self._names: set[str] = set()

@@ -24,7 +24,7 @@ import warnings
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from time import perf_counter
-from typing import Any, Protocol, TypeAlias, TypeGuard, TypeVar, cast
+from typing import Any, Literal, Protocol, TypeAlias, TypeGuard, TypeVar, cast
 
 from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.parts import MediaPart
@@ -59,13 +59,14 @@ from sigwire.modules.where import locate
 from sigwire.observe.callbacks import watched_call
 from sigwire.observe.usage import record_tool_call
 
-__all__ = ["OnError", "ToolRun", "Toolbox", "ToolsLike", "as_tools", "spec_size"]
+__all__ = ["OnError", "ToolRun", "ToolSearchOption", "Toolbox", "ToolsLike", "as_tools", "spec_size"]
 
 T = TypeVar("T")
 
 ToolsLike: TypeAlias = "ToolLike | Iterable[ToolLike] | Mapping[str, ToolLike] | None"
 ToolLike: TypeAlias = "Tool | WebSearch | ToolFunction | Toolset"
 ToolFunction: TypeAlias = Callable[..., Any]
+ToolSearchOption: TypeAlias = bool | int | Callable[[list[str]], Any] | Literal["auto"]
 
 
 class Toolset(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any
 
 from sigwire.core.example import Prediction
 from sigwire.core.messages import Message
@@ -22,20 +22,16 @@ from sigwire.modules.agents.conversation import answer_text, interrupted_result
 from sigwire.modules.agents.react import UNREADABLE, ReAct
 from sigwire.modules.agents.run import Termination
 from sigwire.modules.agents.run_state import EmittingRecorder, RunState, tool_done
-from sigwire.modules.agents.toolbox import ToolRun, ToolsLike
+from sigwire.modules.agents.toolbox import ToolRun, ToolSearchOption, ToolsLike
 from sigwire.modules.ask import check_config
 from sigwire.modules.code.act_signatures import ActSignatures
 from sigwire.modules.code.code_run import CodeReply, code_tool_run, result_text
 from sigwire.modules.code.host_tools import HostTools, shown_in_code
 from sigwire.modules.code.submitting import SubmitFunction
-from sigwire.modules.nearest import Vectorizer
 from sigwire.modules.predict import P, S
 from sigwire.modules.program_stream import event_path_of, is_streamed
 from sigwire.signatures.signature import Signature
 from sigwire.signatures.types.history import History, Turn
-
-if TYPE_CHECKING:
-    from sigwire.modules.agents.tool_search import ToolSearch
 
 __all__ = ["CodeAct"]
 
@@ -81,7 +77,7 @@ class CodeAct(ReAct[P, S]):
         extract: bool = True,
         tool_timeout: float | None = None,
         approve: Approve | None = None,
-        tool_search: bool | int | Vectorizer | Literal["auto"] = "auto",
+        tool_search: ToolSearchOption = "auto",
         callbacks: Sequence[object] | None = None,
         **config: Any,
     ) -> None:
@@ -139,7 +135,7 @@ class CodeAct(ReAct[P, S]):
             yield from self._list_some(state, state.search)
         return (yield from super().turn_steps(state, limit))
 
-    def _list_some(self, state: RunState, search: ToolSearch) -> Steps[None]:
+    def _list_some(self, state: RunState, search: Any) -> Steps[None]:
         """List only the functions that fit the inputs, and the one that finds the others."""
         search.show = shown_in_code
         tools = {**self._host_tools.by_name, search.tool.name: search.tool}
