@@ -42,10 +42,14 @@ def test_agent_remembers_over_conversations(path: Path) -> None:
         [ToolCall("", "submit", {"answer": "Lyon"})],
     ]
     lm = FakeLM(script)
-    for _ in range(2):
+
+    def answer() -> Any:
         agent = ReAct("question -> answer", tools=[len, Memory(path, scope="ann")])
         agent.set_lm(lm)
-        result = agent(question="?")
+        return agent(question="?")
+
+    answer()
+    result = answer()
     text = result.steps[0].results[0].text
     assert '"Ann flies from Lyon."' in text
     assert "may be wrong" in text

@@ -154,7 +154,7 @@ class ReAct(ReadsInputs, Generic[P, S]):
             tools, parallel=parallel, timeout=tool_timeout, max_output=max_output, on_error=on_tool_error
         )
         self.toolbox.rules = CallRules(approve, max_calls, max_repeats).checked("creating a ReAct")
-        self.tool_search = check_search(tool_search, self.toolbox.tools.values(), "creating a ReAct")
+        self.tool_search: ToolSearchOption = check_search(tool_search, self.toolbox.tools.values(), "creating a ReAct")
         if secret is not None:
             self.secret = state_secret(secret)
         self._signatures = signatures = AgentSignatures(self.signature)

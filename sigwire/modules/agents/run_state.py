@@ -13,6 +13,7 @@ from sigwire.adapters.finish import with_calls
 from sigwire.adapters.prompts.excerpts import excerpt
 from sigwire.core.events import ToolDone
 from sigwire.core.example import Prediction
+from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.record import FieldValues
 from sigwire.core.report import CallReport
@@ -53,8 +54,13 @@ _LONGEST_NAME = 128  # characters
 
 
 class OffersTools(Protocol):
-    """The search of a run with many tools (``ToolSearch``)."""
+    """The search of a run with many tools (``ToolSearch``). ``tool`` finds more of them; ``show`` is how it shows one."""
 
+    show: Callable[[Tool], JsonObject]
+
+    @property
+    def tool(self) -> Tool: ...
+    def first_names(self) -> Steps[set[str]]: ...
     def ask(self, submit: Tool, ask: Callable[[tuple[Tool, ...]], Steps[Prediction]]) -> Steps[Prediction]: ...
 
 

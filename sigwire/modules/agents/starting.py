@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from sigwire.core.tools.tool import Tool
 from sigwire.effects.steps import Steps
@@ -50,10 +50,7 @@ def start_run(
     return RunState(history, inputs, CallGate(toolbox.rules), LargeResults(toolbox))
 
 
-Option = TypeVar("Option")
-
-
-def check_search(option: Option, tools: Iterable[Tool], where: str) -> Option:
+def check_search(option: Any, tools: Iterable[Tool], where: str) -> Any:
     """Return an option ``tool_search``. Raises ``ConfigurationError`` for another value, and if a tool needs what is off."""
     is_known = (
         isinstance(option, bool) or option == "auto" or callable(option) or (isinstance(option, int) and option > 0)

@@ -59,7 +59,7 @@ from sigwire.modules.where import locate
 from sigwire.observe.callbacks import watched_call
 from sigwire.observe.usage import record_tool_call
 
-__all__ = ["OnError", "ToolRun", "ToolSearchOption", "Toolbox", "ToolsLike", "as_tools", "spec_size"]
+__all__ = ["OnError", "ToolRun", "ToolSearchOption", "Toolbox", "ToolsLike", "as_tools", "members_of", "spec_size"]
 
 T = TypeVar("T")
 
@@ -92,19 +92,21 @@ def as_tools(tools: ToolsLike) -> list[Tool]:
         return [as_tool(tools)]
     if isinstance(tools, Mapping):
         return [as_tool(tool, name) for name, tool in cast("Mapping[str, ToolLike]", tools).items()]
-    if (members := _members_of(tools)) is not None:
+    if (members := members_of(tools)) is not None:
         return [*members]
     made: list[Tool] = []
     for each in several_tools(tools, "reading tools="):
-        members = _members_of(each)
+        members = members_of(each)
         made += [as_tool(each)] if members is None else members
     return made
 
 
-def _members_of(value: object) -> tuple[Tool, ...] | None:
+def members_of(value: object) -> tuple[Tool, ...] | None:
     """Return the tools of an object that has several, ``None`` for another one."""
-    members = None if isinstance(value, Tool) or callable(value) else getattr(value, "tools", None)
-    return members if isinstance(members, tuple) and all(isinstance(each, Tool) for each in members) else None
+    if isinstance(value, Tool) or callable(value) or not isinstance(members := getattr(value, "tools", None), tuple):
+        return None
+    found = cast("tuple[object, ...]", members)
+    return cast("tuple[Tool, ...]", found) if all(isinstance(each, Tool) for each in found) else None
 
 
 class Toolbox(ChecksKeywords, HasTools):

@@ -21,7 +21,7 @@ from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules.agents.conversation import answer_text, interrupted_result
 from sigwire.modules.agents.react import UNREADABLE, ReAct
 from sigwire.modules.agents.run import Termination
-from sigwire.modules.agents.run_state import EmittingRecorder, RunState, tool_done
+from sigwire.modules.agents.run_state import EmittingRecorder, OffersTools, RunState, tool_done
 from sigwire.modules.agents.toolbox import ToolRun, ToolSearchOption, ToolsLike
 from sigwire.modules.ask import check_config
 from sigwire.modules.code.act_signatures import ActSignatures
@@ -135,7 +135,7 @@ class CodeAct(ReAct[P, S]):
             yield from self._list_some(state, state.search)
         return (yield from super().turn_steps(state, limit))
 
-    def _list_some(self, state: RunState, search: Any) -> Steps[None]:
+    def _list_some(self, state: RunState, search: OffersTools) -> Steps[None]:
         """List only the functions that fit the inputs, and the one that finds the others."""
         search.show = shown_in_code
         tools = {**self._host_tools.by_name, search.tool.name: search.tool}

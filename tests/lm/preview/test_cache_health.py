@@ -136,7 +136,7 @@ def test_health_is_a_value_with_a_card() -> None:
     health = cache_health([*first(), CAUSES["edited"][0]])
     assert CacheHealth.from_json(json.loads(json.dumps(health.to_json()))) == health
     assert repr(health).startswith("CacheHealth(3 requests, 49% of 19,500 tokens cached, 1 break, 3,000 tokens missed")
-    assert "edited" in health._repr_html_()
+    assert "edited" in health._repr_html_()  # pyright: ignore[reportPrivateUsage]
     assert CacheBreak(1, "tools", "edited") == CacheBreak(1, "tools", "edited")
 
 

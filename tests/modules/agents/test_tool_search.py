@@ -31,6 +31,13 @@ SUBMIT = ToolCall("", "submit", {"answer": "done"})
 def tools(count: int = 600, **options: Any) -> list[Tool]:
     """Tools such as ``cancel_parcel_3``, which return their number."""
     made: list[Tool] = []
+
+    def handler(at: int) -> Any:
+        def run(region: str) -> int:
+            return at
+
+        return run
+
     for at in range(count):
         verb, noun = VERBS[at % 5], NOUNS[at // 5 % 10]
         schema: dict[str, Any] = {
@@ -39,7 +46,7 @@ def tools(count: int = 600, **options: Any) -> list[Tool]:
             "required": ["region"],
         }
         name, text = f"{verb}_{noun}_{at // 50}", f"{verb.title()} one {noun} in region r{at // 50}."
-        made.append(Tool.from_schema(name, text, schema, lambda region, at=at: at, **options))
+        made.append(Tool.from_schema(name, text, schema, handler(at), **options))
     return made
 
 
@@ -342,7 +349,7 @@ def test_name_find_tools_of_the_user_is_kept() -> None:
 
 
 def test_option_is_kept_in_the_file_of_a_program() -> None:
-    from sigwire.modules.programs.library import _react
+    from sigwire.modules.programs.library import _react  # pyright: ignore[reportPrivateUsage]
 
     assert _react(ReAct("q -> a", tools=[len], tool_search=7))["tool_search"] == 7
     assert "tool_search" not in _react(ReAct("q -> a", tools=[len]))
