@@ -352,9 +352,7 @@ class ReAct(ReadsInputs, Generic[P, S]):
             return (yield from self._end_turn(state, started))
         try:
             yield from asked_with_tools(
-                state,
-                self._offered,
-                lambda tools: self._ask(state, {self._signatures.tools: (*tools, *state.large.tools)}),
+                state, lambda: self._ask(state, {self._signatures.tools: self._tools_of(state)})
             )
         except ContextWindowExceededError as error:
             return Termination("context_window_exceeded", why="the conversation no longer fits the model", cause=error)
@@ -373,6 +371,10 @@ class ReAct(ReadsInputs, Generic[P, S]):
         end, runs = yield from run_calls(self, state, self._submit)
         reached = state.end_turn(runs, time.perf_counter() - started)
         return reached if end is None else end
+
+    def _tools_of(self, state: RunState) -> tuple[Tool, ...]:
+        """Return the tools that the next request offers."""
+        return (*(state.offered or self._offered), *state.large.tools)
 
     def _ask(self, state: RunState, tools: FieldValues) -> Steps[Prediction]:
         """Ask with the conversation. If it is too long, shorten it and ask again, until no result is left to remove."""

@@ -61,16 +61,17 @@ class OffersTools(Protocol):
     @property
     def tool(self) -> Tool: ...
     def first_names(self) -> Steps[set[str]]: ...
-    def ask(self, submit: Tool, ask: Callable[[tuple[Tool, ...]], Steps[Prediction]]) -> Steps[Prediction]: ...
+    def ask(self, ask: Callable[[], Steps[Prediction]]) -> Steps[Prediction]: ...
 
 
 class RunState(StepLog):
     """A run in progress: the conversation, the steps, and the calls without a result.
 
     ``gate`` decides which calls run; ``large`` has the results that the model saw in part; ``search`` offers some of many
-    tools. ``asker``: the predictor of the turns; ``cache``: breaks of the prompt cache of its requests. ``options``: keywords
-    of each request for a turn; ``fields``: fields of the result. A loop of its own sets them. ``place``: that of the run among
-    the runs of agents in a tool call (``CurrentCall.begin_run``). ``is_resumed``: a person decided about a call of the run.
+    tools: ``offered``. ``asker``: the predictor of the turns; ``cache``: breaks of the prompt cache of its requests.
+    ``options``: keywords of each request for a turn; ``fields``: fields of the result. A loop of its own sets them. ``place``:
+    that of the run among the runs of agents in a tool call (``CurrentCall.begin_run``). ``is_resumed``: a person decided about
+    a call of the run.
     """
 
     def __init__(self, history: History, inputs: FieldValues, gate: CallGate, large: LargeResults) -> None:
@@ -78,6 +79,7 @@ class RunState(StepLog):
         self.history, self.inputs = history, inputs
         self.gate, self.large, self.turn = gate, large, 0
         self.search: OffersTools | None = None
+        self.offered: tuple[Tool, ...] = ()
         self.asker: Any = None
         self.cache = PromptCacheWatch()
         self.place, self.is_resumed = "", False

@@ -88,7 +88,7 @@ def tool_search(agent: Any, state: RunState) -> OffersTools | None:
     model = _model_of(agent) if agent.takes_tools else None
     count = option if type(option) is int else FIRST_TOOLS
     most = room if type(option) is int else min(room or FIRST_TOKENS, FIRST_TOKENS)
-    return search_for(state, option, agent.react.tool_texts, count, most, model)
+    return search_for(state, option, agent, count, most, model)
 
 
 def _room(agent: Any) -> int | None:
@@ -110,8 +110,6 @@ def _model_of(agent: Any) -> LanguageModel:
     return resolve_lm(agent.react.lm, type(agent).__name__)
 
 
-def asked_with_tools(
-    state: RunState, offered: tuple[Tool, ...], ask: Callable[[tuple[Tool, ...]], Steps[Prediction]]
-) -> Steps[Prediction]:
-    """Ask with the tools of a turn: ``offered``, or those that the search of the run offers."""
-    return ask(offered) if state.search is None else state.search.ask(offered[-1], ask)
+def asked_with_tools(state: RunState, ask: Callable[[], Steps[Prediction]]) -> Steps[Prediction]:
+    """Ask with the tools of a turn: all of the agent, or ``state.offered``, those that the search of the run offers."""
+    return ask() if state.search is None else state.search.ask(ask)

@@ -57,7 +57,7 @@ _REFUSED = re.compile(r"defer_loading|tool[_ ]search|tool[_ ]reference|does not 
 def search_for(
     state: RunState,
     option: object,
-    texts: Mapping[str, ToolText],
+    agent: Any,
     count: int,
     room: int | None,
     model: LanguageModel | None,
@@ -67,8 +67,8 @@ def search_for(
     ``count`` and ``room``: tools that are sent first, and tokens for their schemas. ``model``: ``None`` if its provider must
     not search.
     """
-    vectorizer = cast("Vectorizer", option) if callable(option) else None
-    return ToolSearch(state, texts, count, room, vectorizer, provider_search(model))
+    vectorizer, submit = cast("Vectorizer", option) if callable(option) else None, [*agent.tools.values()][-1]
+    return ToolSearch(state, agent.react.tool_texts, submit, count, room, vectorizer, provider_search(model))
 
 
 def provider_search(lm: object) -> Tool | None:
@@ -94,12 +94,13 @@ class ToolSearch:
         self,
         state: RunState,
         texts: Mapping[str, ToolText],
+        submit: Tool,
         count: int,
         room: int | None,
         vectorizer: Vectorizer | None,
         hosted: Tool | None,
     ) -> None:
-        self._state, self._texts, self.hosted = state, texts, hosted
+        self._state, self._texts, self._submit, self.hosted = state, texts, submit, hosted
         self._count, self._room, self._vectorizer = count, room, vectorizer
         box = state.large.toolbox
         self._tools = box.tools
@@ -113,24 +114,24 @@ class ToolSearch:
         state.large.toolbox.tools = {**box.tools, self.tool.name: self.tool}
         state.large.toolbox.schema_of = self._missing_schema
 
-    def ask(self, submit: Tool, ask: Callable[[tuple[Tool, ...]], Steps[Prediction]]) -> Steps[Prediction]:
-        """Ask with the tools of the next turn. ``ask`` gets them."""
+    def ask(self, ask: Callable[[], Steps[Prediction]]) -> Steps[Prediction]:
+        """Ask with the tools of the next turn, as the state of the run has them."""
         while True:
-            tools = yield from self.offered(submit)
+            self._state.offered = yield from self._next_tools()
             try:
-                return (yield from ask(tools))
+                return (yield from ask())
             except (LMInvalidRequestError, UnsupportedFeature) as error:
                 if self.hosted is None or not _REFUSED.search(str(error)):
                     raise
                 self._fall_back(error)
 
-    def offered(self, submit: Tool) -> Steps[tuple[Tool, ...]]:
+    def _next_tools(self) -> Steps[tuple[Tool, ...]]:
         """Return the tools of the next turn: the same object if no tool was found since the last."""
         if self.hosted is not None:
-            return self._offered or self._keep(_all_deferred(self._tools.values(), submit, self.hosted))
+            return self._offered or self._keep(_all_deferred(self._tools.values(), self._submit, self.hosted))
         if not self._offered:
             first = yield from self.first_names()
-            self._keep((*(self._tools[name] for name in self._tools if name in first), submit, self.tool))
+            self._keep((*(self._tools[name] for name in self._tools if name in first), self._submit, self.tool))
         turns = self._state.history.messages
         found = [name for turn in turns[self._read :] for name in self._named_in(turn) if name not in self._names]
         self._read = len(turns)
