@@ -41,6 +41,8 @@ from sigwire.core.tools.tool import Tool
 from sigwire.mcp.errors import McpServerError
 from sigwire.mcp.servers import mcp_tools
 from sigwire.modules.agents.running_call import current_call
+from sigwire.modules.memory import Memory
+from sigwire.modules.skills import Skills
 
 # Models
 from sigwire.core.capabilities import Capabilities
@@ -72,6 +74,7 @@ from sigwire.core.messages import Message
 from sigwire.core.report import CallReport
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import Choice, LMWarning, Repair, Response, Usage
+from sigwire.lm.preview.cache_health import CacheHealth, cache_health
 from sigwire.observe.usage import track_usage
 
 # Events of a stream
@@ -265,6 +268,7 @@ __all__ = [
     "BootstrapRS",
     "Budget",
     "BudgetSpent",
+    "CacheHealth",
     "CallReport",
     "CallerError",
     "Capabilities",
@@ -350,6 +354,7 @@ __all__ = [
     "MalformedToolCall",
     "MapResult",
     "McpServerError",
+    "Memory",
     "Message",
     "MetricError",
     "ModelCall",
@@ -397,6 +402,7 @@ __all__ = [
     "Signature",
     "SignatureError",
     "SigwireError",
+    "Skills",
     "StateError",
     "StreamCancelled",
     "SubprocessInterpreter",
@@ -435,6 +441,7 @@ __all__ = [
     "averify",
     "bfcl_match",
     "cache",
+    "cache_health",
     "check",
     "compare",
     "configure",

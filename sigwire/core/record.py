@@ -216,7 +216,7 @@ class Meta:
     """The metadata of a prediction. One slot of the record, so that making a record is cheap.
 
     ``report``: the ``CallReport`` of a program in which others ran. A predictor has none: ``made_by`` (its class) and
-    ``seconds`` are kept for one that is read.
+    ``seconds`` are kept for one that is read. ``cache_breaks``: those of the run of an agent (``CacheBreak``).
     """
 
     signature: DeclaresFields | None = None
@@ -230,13 +230,14 @@ class Meta:
     report: Any = None
     made_by: str = ""
     seconds: float = 0.0
+    cache_breaks: Sequence[Any] = ()
 
     def with_report(self, report: Any) -> Self:
         """Return a copy with a report. (``replace`` is slow.)"""
         if type(self) is not Meta:
             return replace(self, report=report)
         known = self.signature, self.response, self.choice, self.repairs, self.mode, self.attempts, self.completions
-        return type(self)(*known, self.lm_usage, report, self.made_by, self.seconds)
+        return type(self)(*known, self.lm_usage, report, self.made_by, self.seconds, self.cache_breaks)
 
 
 _NO_META = Meta()
