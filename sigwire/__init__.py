@@ -189,6 +189,7 @@ _NAMES: dict[str, dict[str, str]] = {
         "sigwire.signatures.types.media": "Audio File Image",
     },
     "Histories": {
+        "sigwire.core.fold": "Fold",
         "sigwire.lm.histories.losses": "HistoryLoss Loss",
         "sigwire.lm.portable": "PortableHistory to_provider",
         "sigwire.signatures.types.history": "History",

@@ -174,6 +174,7 @@ from sigwire.media.policy import FetchPolicy, FetchedFile
 from sigwire.signatures.types.media import Audio, File, Image
 
 # Histories
+from sigwire.core.fold import Fold
 from sigwire.lm.histories.losses import HistoryLoss, Loss
 from sigwire.lm.portable import PortableHistory, to_provider
 from sigwire.signatures.types.history import History
@@ -300,6 +301,7 @@ __all__ = [
     "FieldPartial",
     "File",
     "Finished",
+    "Fold",
     "Health",
     "History",
     "HistoryLoss",

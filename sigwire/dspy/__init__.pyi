@@ -168,6 +168,7 @@ from sigwire.media.fetching import fetch
 from sigwire.media.policy import FetchPolicy, FetchedFile
 
 # Histories
+from sigwire.core.fold import Fold
 from sigwire.dspy.types import History
 from sigwire.lm.histories.losses import HistoryLoss, Loss
 from sigwire.lm.portable import PortableHistory, to_provider
@@ -368,6 +369,7 @@ __all__ = [
     "File",
     "FinalOutput",
     "Finished",
+    "Fold",
     "Health",
     "History",
     "HistoryLoss",

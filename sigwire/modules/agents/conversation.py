@@ -14,7 +14,7 @@ from sigwire.core.record import FieldValues, to_plain
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.modules.agents.tool_run import ToolRun
 from sigwire.signatures.fields import SignatureSpec
-from sigwire.signatures.types.history import AnyTurn, History, Turn
+from sigwire.signatures.types.history import AnyTurn, History, Turn, regrouped
 
 __all__ = [
     "INTERRUPTED", "answer_open_calls", "answer_text", "as_text", "earlier_history", "interrupted_result", "latest_inputs",
@@ -39,25 +39,27 @@ def answer_open_calls(history: History) -> History:
 
     An interrupt or the user may have truncated a history anywhere. Added results have the text ``INTERRUPTED``.
     """
-    turns = list(_answered_turns(history.messages))
-    unchanged = len(turns) == len(history) and all(a is b for a, b in zip(turns, history.messages, strict=True))
-    return history if unchanged else History(turns)
+    groups = _answered_groups(history.messages)
+    unchanged = all(len(group) == 1 and group[0] is turn for group, turn in zip(groups, history.messages, strict=True))
+    return history if unchanged else regrouped(history, groups)
 
 
-def _answered_turns(turns: Sequence[AnyTurn]) -> Iterator[AnyTurn]:
+def _answered_groups(turns: Sequence[AnyTurn]) -> list[list[AnyTurn]]:
+    """Return each turn as it is kept. Results that were missing follow the turn before them."""
+    groups: list[list[AnyTurn]] = []
     open_calls: tuple[ToolCall, ...] = ()
     for turn in turns:
         if isinstance(turn, Message) and turn.role == "tool":
-            if open_calls:
-                yield _result_message(open_calls, turn)
-                open_calls = ()
+            groups.append([_result_message(open_calls, turn)] if open_calls else [])
+            open_calls = ()
             continue
         if open_calls:
-            yield _result_message(open_calls, Message.tool())
+            groups[-1].append(_result_message(open_calls, Message.tool()))
         open_calls = turn.tool_calls if isinstance(turn, Message) and turn.role == "assistant" else ()
-        yield turn
+        groups.append([turn])
     if open_calls:
-        yield _result_message(open_calls, Message.tool())
+        groups[-1].append(_result_message(open_calls, Message.tool()))
+    return groups
 
 
 def _result_message(calls: tuple[ToolCall, ...], message: Message) -> Message:
@@ -84,7 +86,7 @@ def with_calls_that_ran(history: History, runs: Sequence[ToolRun]) -> History:
     parts: tuple[Part, ...] = tuple(
         ran.get(part.id, part) if isinstance(part, ToolCall) else part for part in last.parts
     )
-    return History([*history.messages[:-1], Message(last.role, parts)])
+    return regrouped(history, [*((turn,) for turn in history.messages[:-1]), (Message(last.role, parts),)])
 
 
 def shorten_history(history: History) -> History | None:
@@ -158,7 +160,7 @@ def without_outputs(history: History, spec: SignatureSpec) -> History:
     names = {field.name for field in spec.outputs}
     if not any(isinstance(turn, Turn) and not names.isdisjoint(turn) for turn in history.messages):
         return history
-    return History([part for turn in history.messages for part in _split_turn(turn, names, spec)])
+    return regrouped(history, [tuple(_split_turn(turn, names, spec)) for turn in history.messages])
 
 
 def _split_turn(turn: AnyTurn, outputs: Collection[str], spec: SignatureSpec) -> Iterator[AnyTurn]:

@@ -31,7 +31,7 @@ from sigwire.modules.code.submitting import SubmitFunction
 from sigwire.modules.predict import P, S
 from sigwire.modules.program_stream import event_path_of, is_streamed
 from sigwire.signatures.signature import Signature
-from sigwire.signatures.types.history import History, Turn
+from sigwire.signatures.types.history import Turn, regrouped
 
 __all__ = ["CodeAct"]
 
@@ -113,10 +113,9 @@ class CodeAct(ReAct[P, S]):
     def _start(self, inputs: dict[str, object], before: object) -> RunState:
         state = super()._start(inputs, before)
         limits = replace(self.interpreter.limits, calls=self.max_calls + _SUBMISSIONS)
-        turns = list(state.history.messages)
-        if turns and isinstance(turns[-1], Turn):
-            turns[-1] = Turn({**self._listing, **turns[-1]})
-        state.history = History(turns)
+        *earlier, task = ((turn,) for turn in state.history.messages)
+        if isinstance(task[0], Turn):
+            state.history = regrouped(state.history, [*earlier, (Turn({**self._listing, **task[0]}),)])
         return _CodeState(state, self.interpreter.session(limits))
 
     def _run(self, state: RunState, limit: int) -> Steps[Prediction]:
