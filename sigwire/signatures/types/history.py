@@ -4,7 +4,7 @@ A turn is a mapping of field names to values, rendered like a demo, or a ``Messa
 ``kinds`` records which turns are messages and which values are of sigwire's types. The shape of a user's data never decides
 how the data are decoded.
 
-A fold leaves turns out of what is sent (``view``) and removes none. What a fold shows is computed once and passed on by ``append``.
+A fold leaves turns out of what is sent (``view``) and removes none. What it shows is computed once; ``append`` passes it on.
 """
 
 from __future__ import annotations
