@@ -23,6 +23,7 @@ from sigwire.modules.agents.react import ReAct
 from sigwire.modules.agents.run import AgentRun, ReActStep
 from sigwire.modules.agents.session import ChatSession
 from sigwire.modules.agents.toolbox import Toolbox
+from sigwire.modules.context.compaction import Compaction
 
 # Code of models
 from sigwire.interpreters.code_limits import CodeLimits
@@ -78,6 +79,7 @@ from sigwire.observe.usage import track_usage
 from sigwire.core.events import (
     ApprovalAsked,
     AskStart,
+    Compacted,
     FieldDelta,
     FieldEnd,
     FieldPartial,
@@ -269,6 +271,8 @@ __all__ = [
     "Code",
     "CodeAct",
     "CodeLimits",
+    "Compacted",
+    "Compaction",
     "Comparison",
     "CompleteAndGrounded",
     "Completions",

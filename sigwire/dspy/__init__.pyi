@@ -19,6 +19,7 @@ from sigwire.dspy.agents import AgentRun, ReAct
 from sigwire.modules.agents.run import ReActStep
 from sigwire.modules.agents.session import ChatSession
 from sigwire.modules.agents.toolbox import Toolbox
+from sigwire.modules.context.compaction import Compaction
 
 # Code of models
 from sigwire.dspy.predict.code import RLM, CodeAct, ProgramOfThought
@@ -68,6 +69,7 @@ from sigwire.dspy.settings import track_usage
 from sigwire.core.events import (
     ApprovalAsked,
     AskStart,
+    Compacted,
     FieldDelta,
     FieldEnd,
     FieldPartial,
@@ -333,6 +335,8 @@ __all__ = [
     "CodeInterpreter",
     "CodeInterpreterError",
     "CodeLimits",
+    "Compacted",
+    "Compaction",
     "Comparison",
     "CompleteAndGrounded",
     "Completions",

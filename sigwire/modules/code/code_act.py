@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sigwire.core.example import Prediction
 from sigwire.core.messages import Message
 from sigwire.core.tools.calls import ToolCall
-from sigwire.core.tools.tool import Approve, OnError
+from sigwire.core.tools.tool import Approve, OnError, Tool
 from sigwire.effects.emitting import Emit
 from sigwire.effects.steps import Steps
 from sigwire.errors import AdapterParseError, ConfigurationError, ContextWindowExceededError
@@ -20,6 +20,7 @@ from sigwire.interpreters.monty import interpreter_of
 from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules.agents.conversation import answer_text, interrupted_result
 from sigwire.modules.agents.react import UNREADABLE, ReAct
+from sigwire.modules.agents.room import OnTurn
 from sigwire.modules.agents.run import Termination
 from sigwire.modules.agents.run_state import EmittingRecorder, RunState, tool_done
 from sigwire.modules.agents.toolbox import ToolRun, ToolsLike
@@ -32,6 +33,9 @@ from sigwire.modules.predict import P, S
 from sigwire.modules.program_stream import event_path_of, is_streamed
 from sigwire.signatures.signature import Signature
 from sigwire.signatures.types.history import Turn, regrouped
+
+if TYPE_CHECKING:
+    from sigwire.modules.context.compaction import Compaction
 
 __all__ = ["CodeAct"]
 
@@ -75,6 +79,8 @@ class CodeAct(ReAct[P, S]):
         extract: bool = True,
         tool_timeout: float | None = None,
         approve: Approve | None = None,
+        compaction: Compaction | bool = True,
+        on_turn: OnTurn | None = None,
         callbacks: Sequence[object] | None = None,
         **config: Any,
     ) -> None:
@@ -94,6 +100,8 @@ class CodeAct(ReAct[P, S]):
             max_output=None,
             approve=approve,
             max_repeats=None,
+            compaction=compaction,
+            on_turn=on_turn,
             callbacks=callbacks,
             **config,
         )
@@ -118,6 +126,13 @@ class CodeAct(ReAct[P, S]):
             state.history = regrouped(state.history, [*earlier, (Turn({**self._listing, **task[0]}),)])
         return _CodeState(state, self.interpreter.session(limits))
 
+    def _tools_of(self, state: RunState) -> tuple[Tool, ...]:
+        """Return no tools: the code calls them."""
+        return ()
+
+    def _names_in_use(self) -> set[str]:
+        return {*self._host_tools.by_name, self._submit.name}
+
     def _run(self, state: RunState, limit: int) -> Steps[Prediction]:
         try:
             return (yield from super()._run(state, limit))
@@ -132,11 +147,9 @@ class CodeAct(ReAct[P, S]):
         started = time.perf_counter()
         try:
             reply = yield from self._written_code(state)
-        except ContextWindowExceededError as error:
-            return Termination("context_window_exceeded", why="the conversation no longer fits the model", cause=error)
-        except UNREADABLE as error:
-            seconds = time.perf_counter() - started
-            return state.add_unreadable(error, seconds, f"Write one block of Python, or the field {self._code}.")
+        except (ContextWindowExceededError, *UNREADABLE) as error:
+            advice = f"Write one block of Python, or the field {self._code}."
+            return state.after_failure(error, time.perf_counter() - started, advice)
         state.add_choice(reply.choice, ())
         call, submit = (
             ToolCall(f"code_{len(state.steps)}", "python", {"code": reply.code}),
@@ -160,7 +173,7 @@ class CodeAct(ReAct[P, S]):
     def _written_code(self, state: RunState) -> Steps[CodeReply]:
         """Ask the model; return the code of its field, or of the one fenced block of a reply without fields."""
         try:
-            prediction = yield from self._ask(state, {})
+            prediction = yield from self._ask(state)
         except AdapterParseError as error:
             try:
                 reply = CodeReply.of_text(error)
@@ -173,7 +186,8 @@ class CodeAct(ReAct[P, S]):
     def _executed(self, state: RunState, prefix: str, reply: CodeReply, submit: SubmitFunction) -> Steps[CodeResult]:
         place = event_path_of(self) if is_streamed() else None
         recorder = state.tool_runs if place is None else EmittingRecorder(state.tool_runs, place)
-        functions = self._host_tools.functions(recorder, prefix, self.max_calls, state.gate)
+        tools = HostTools(state.large.toolbox) if state.large.tools else self._host_tools
+        functions = tools.functions(recorder, prefix, self.max_calls, state.gate)
         names: HostNames = {**functions, self._submit.name: submit}
         return (yield from _session_of(state).steps(reply.code or "", names))
 

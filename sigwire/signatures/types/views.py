@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from operator import is_
-from typing import TypeAlias
+from typing import TypeVar
 
 from sigwire.core.fold import Fold
 from sigwire.core.messages import Message, Part
@@ -16,13 +16,13 @@ from sigwire.core.tools.calls import ToolResult
 
 __all__ = ["LARGE_RESULT", "folded_start", "is_cut", "pinned_turns", "quoted"]
 
-AnyTurn: TypeAlias = "Mapping[str, object] | Message"  # a Turn is a mapping
+T = TypeVar("T", bound="Mapping[str, object]")  # a Turn
 
 LARGE_RESULT = 200
 """Characters of a tool result from which on it may be sent as a reference."""
 
 
-def is_cut(turns: Sequence[AnyTurn], at: int) -> bool:
+def is_cut(turns: Sequence[object], at: int) -> bool:
     """Return True if a fold may end in front of turn ``at``: not between calls and their results.
 
     >>> from sigwire.core.tools.calls import ToolCall
@@ -39,9 +39,9 @@ def is_cut(turns: Sequence[AnyTurn], at: int) -> bool:
     return not (isinstance(before, Message) and before.tool_calls)
 
 
-def pinned_turns(turns: Sequence[AnyTurn], upto: int) -> tuple[AnyTurn, ...]:
+def pinned_turns(turns: Sequence[T | Message], upto: int) -> tuple[T | Message, ...]:
     """Return the turns before ``upto`` that are sent all the same."""
-    found: list[AnyTurn] = []
+    found: list[T | Message] = []
     if upto and isinstance(first := turns[0], Message) and first.role == "system":
         found.append(first)
     if upto < len(turns) and isinstance(turns[upto], Message):
@@ -49,7 +49,7 @@ def pinned_turns(turns: Sequence[AnyTurn], upto: int) -> tuple[AnyTurn, ...]:
     return tuple(found)
 
 
-def folded_start(turns: Sequence[AnyTurn], fold: Fold) -> tuple[AnyTurn, ...]:
+def folded_start(turns: Sequence[T | Message], fold: Fold) -> tuple[T | Message, ...]:
     """Return the beginning of a view: all in front of the turns that are sent as they are."""
     upto = fold.upto
     start = list(pinned_turns(turns, upto)) if upto else []
@@ -78,7 +78,7 @@ def quoted(text: str) -> str:
     return "\n".join(f"> {line}" for line in text.splitlines())
 
 
-def _with_references(turn: AnyTurn, reader: str) -> AnyTurn:
+def _with_references(turn: T | Message, reader: str) -> T | Message:
     if not isinstance(turn, Message) or turn.role != "tool":
         return turn
     parts = tuple(_reference(part, reader) for part in turn.parts)
