@@ -20,6 +20,7 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TextIO, TypeVar, overload
 
 from sigwire.core.json import JsonObject
+from sigwire.core.narrow import is_mapping
 from sigwire.core.record import FieldValues
 from sigwire.core.tools.injected import Injection, injected_parameters, values_of
 from sigwire.effects.loops import block_on, to_thread
@@ -478,8 +479,14 @@ class Module(ChecksKeywords, Walkable, HasCard):
         return self._log
 
     def dump_state(self) -> JsonObject:
-        """Return the state of every parameter by name, as JSON without secrets."""
-        return {name: parameter.dump_state() for name, parameter in self.named_parameters()}
+        """Return the state of every parameter by name, as JSON without secrets.
+
+        The predictor of summaries of an agent is omitted unless it was changed.
+        """
+        known = self.named_parameters()
+        return {
+            name: parameter.dump_state() for name, parameter in known if not getattr(parameter, "is_default", False)
+        }
 
     def load_state(
         self, state: FieldValues, *, lm: LanguageModel | None = None, allow_unsafe_lm_state: bool = False
@@ -496,7 +503,18 @@ class Module(ChecksKeywords, Walkable, HasCard):
         return self
 
     def _prepare(self, state: FieldValues, unsafe: bool) -> list[Callable[[], None]]:
-        return saving.prepare(type(self).__name__, dict(self.named_parameters()), state, unsafe, held_names(self))
+        known = dict(self.named_parameters())
+        if is_mapping(state) and (late := [name for name in state if name not in known and name.endswith("summary")]):
+            self._make_summaries(late)
+            known = dict(self.named_parameters())
+        return saving.prepare(type(self).__name__, known, state, unsafe, held_names(self))
+
+    def _make_summaries(self, names: Sequence[str]) -> None:
+        """Make the predictors of summaries that a state has: an agent makes its own at first use."""
+        paths = {f"self.{name}".rpartition(".")[0] for name in names}
+        for path, part in list(self.named_sub_modules()):
+            if path in paths:
+                getattr(part, "summary", None)
 
     def save(self, path: str | PathLike[str], save_program: bool = False) -> None:
         """Write the state to a ``.json`` file. Raises ``StateError`` for other suffixes and for ``save_program=True``.

@@ -60,10 +60,10 @@ from sigwire.modules.agents.room import (
     OnTurn,
     Room,
     ask_in_room,
-    check_compaction,
     free_name,
     new_summary,
     prepare_summary,
+    read_compaction,
 )
 from sigwire.modules.agents.run import AgentRun, Termination, TerminationReason, load_run_fields
 from sigwire.modules.agents.run_state import RunState
@@ -162,8 +162,7 @@ class ReAct(ReadsInputs, Generic[P, S]):
         config = dict(wrap_secrets(config))
         super().__init__(callbacks)
         check_config(ReAct, config, config.get("lm"))
-        check_compaction(compaction, on_turn, "creating a ReAct")
-        self.compaction, self.on_turn = compaction, on_turn
+        self.compaction, self.on_turn = read_compaction(compaction, on_turn, "creating a ReAct"), on_turn
         self.signature: SignatureClass = signature_of(signature)
         self.max_iters = check_turns(max_iters)
         self.extracts = extract

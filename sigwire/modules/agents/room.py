@@ -14,6 +14,7 @@ from weakref import WeakKeyDictionary
 
 from sigwire.core.example import Prediction
 from sigwire.core.messages import Message
+from sigwire.core.narrow import is_mapping
 from sigwire.core.parts import TextPart, ThinkingPart
 from sigwire.core.record import FieldValues
 from sigwire.core.tools.calls import ToolCall, ToolResult
@@ -31,7 +32,14 @@ if TYPE_CHECKING:
     from sigwire.modules.context.compaction import Compaction
 
 __all__ = [
-    "AskedRun", "OnTurn", "Room", "ask_in_room", "check_compaction", "free_name", "new_summary", "prepare_summary",
+    "AskedRun",
+    "OnTurn",
+    "Room",
+    "ask_in_room",
+    "free_name",
+    "new_summary",
+    "prepare_summary",
+    "read_compaction",
     "with_names",
 ]  # fmt: skip
 
@@ -47,15 +55,25 @@ _AT = 0.85  # as Compaction
 _learned: WeakKeyDictionary[object, int] = WeakKeyDictionary()
 
 
-def check_compaction(compaction: object, on_turn: object, where: str) -> None:
-    """Raise ``ConfigurationError`` for values of other types."""
-    if not isinstance(compaction, bool) and type(compaction).__name__ != "Compaction":
-        raise ConfigurationError(
-            f"compaction is True, False or a Compaction, not {type(compaction).__name__} ({where}). Write "
-            "compaction=sigwire.Compaction(window=8000)."
-        )
+def read_compaction(compaction: object, on_turn: object, where: str) -> Compaction | bool:
+    """Return the compaction of a constructor; a mapping, as files of programs have it, has the options of one.
+
+    Raises ``ConfigurationError`` for values of other types, and for an ``on_turn`` that is no function.
+    """
     if on_turn is not None and not callable(on_turn):
         raise ConfigurationError(f"on_turn is a function of a History, not {type(on_turn).__name__} ({where}).")
+    if isinstance(compaction, bool):
+        return compaction
+    from sigwire.modules.context.compaction import Compaction  # agents with the defaults do not load it
+
+    if is_mapping(compaction):
+        return Compaction(**compaction)
+    if isinstance(compaction, Compaction):
+        return compaction
+    raise ConfigurationError(
+        f"compaction is True, False or a Compaction, not {type(compaction).__name__} ({where}). Write "
+        "compaction=sigwire.Compaction(window=8000)."
+    )
 
 
 def prepare_summary(owner: Any) -> None:
@@ -122,8 +140,9 @@ class Room:
         if self.answered not in (None, lm.model) and hasattr(lm, "targets"):
             if self._target is None or self._target.model != self.answered:
                 self._target = next((each.lm for each in lm.targets() if each.lm.model == self.answered), lm)
-            return self._target
-        return lm  # type: ignore[no-any-return]
+            lm = self._target
+        found: LanguageModel = lm
+        return found
 
     def learned(self, lm: object) -> int | None:
         """Return the window that refusals showed: of this run, or of this process if the run has no journal."""

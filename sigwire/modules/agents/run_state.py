@@ -64,6 +64,7 @@ class RunState(StepLog):
         self.gate, self.large, self.turn = gate, large, 0
         self.place, self.is_resumed = "", False
         self.room: Room
+        self.size: tuple[int, int] | None = None  # that the room of a suspended run had counted
         self.options: dict[str, object] = {}
         self.fields: dict[str, object] = {}
         self.end: Termination | None = None
@@ -119,6 +120,8 @@ class RunState(StepLog):
     def enter(self, room: Room) -> None:
         """Set the room of the conversation. A folded one offers the tools of the agent that find what is left out."""
         self.room = room
+        if self.size is not None:
+            room.set_size(*self.size)
         if self.history.folds:
             self.history = with_names(self.history, room)
             self.folded()

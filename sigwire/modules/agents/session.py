@@ -14,7 +14,7 @@ from sigwire.core.record import FieldValues
 from sigwire.core.tools.held import Memo
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, SessionBusy
-from sigwire.modules.agents.room import OnTurn, Room, ask_in_room, check_compaction, new_summary, prepare_summary
+from sigwire.modules.agents.room import OnTurn, Room, ask_in_room, new_summary, prepare_summary, read_compaction
 from sigwire.modules.agents.run import AgentRun
 from sigwire.modules.module import Module, StepsModule
 from sigwire.modules.tree.copying import copy_value
@@ -65,7 +65,6 @@ class ChatSession(StepsModule):
         on_turn: OnTurn | None = None,
     ) -> None:
         super().__init__()
-        check_compaction(compaction, on_turn, "making a session")
         self.program = program
         name: object = getattr(program, "history_input", None)
         self._is_agent = isinstance(name, str)
@@ -79,7 +78,7 @@ class ChatSession(StepsModule):
                 f"{type(program).__name__} folds its own conversation (making a session). Write {type(program).__name__}(..., "
                 "compaction=..., on_turn=...)."
             )
-        self.compaction, self.on_turn = compaction, on_turn
+        self.compaction, self.on_turn = read_compaction(compaction, on_turn, "making a session"), on_turn
         self._room: Room | None = None
         prepare_summary(self)
 

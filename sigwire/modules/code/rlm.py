@@ -24,10 +24,10 @@ from sigwire.modules.agents.room import (
     OnTurn,
     Room,
     ask_in_room,
-    check_compaction,
     free_name,
     new_summary,
     prepare_summary,
+    read_compaction,
 )
 from sigwire.modules.agents.run import Termination
 from sigwire.modules.agents.submit import Submit
@@ -117,8 +117,7 @@ class RLM(ReadingCalls[P, S]):
     ) -> None:
         config = dict(wrap_secrets(config))
         super().__init__(callbacks)
-        check_compaction(compaction, on_turn, "creating an RLM")
-        self.compaction, self.on_turn = compaction, on_turn
+        self.compaction, self.on_turn = read_compaction(compaction, on_turn, "creating an RLM"), on_turn
         check_config(RLM, config, config.get("lm"))
         check_limits(max_iters, max_llm_calls, max_output_chars, parallel)
         self.signature: SignatureClass = signature_of(signature)

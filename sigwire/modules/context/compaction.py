@@ -13,9 +13,10 @@ from inspect import isgenerator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from sigwire.core.fold import Fold
+from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.effects.steps import Steps
-from sigwire.errors import ConfigurationError
+from sigwire.errors import ConfigurationError, StateError
 from sigwire.keywords import ChecksKeywords
 from sigwire.modules.module import Module
 from sigwire.signatures.types.history import History
@@ -232,6 +233,16 @@ class Compaction(ChecksKeywords):
 
     def _values(self) -> tuple[object, ...]:
         return (self.steps, self.window, self.at, self.to, self.price, self.search, self.recall)
+
+    def to_json(self) -> JsonObject:
+        """Return the options that are not defaults, as arguments of ``Compaction``. Raises ``StateError`` for other steps."""
+        if self.steps != DEFAULT.steps:
+            raise StateError(
+                "The steps of a Compaction are code (saving a program). Save the state with save('program.json'), and load it "
+                "into a program with these steps."
+            )
+        names = ("window", "at", "to", "price", "search", "recall")
+        return {name: value for name in names if (value := getattr(self, name)) != getattr(DEFAULT, name)}
 
     def __eq__(self, other: object) -> bool:
         return self._values() == other._values() if isinstance(other, Compaction) else NotImplemented

@@ -65,6 +65,14 @@ class SummaryPredict(Predict[..., Any]):
         """Whether the predictor is as it was made, but for its model."""
         return _without_lm(self.dump_state()) == _without_lm(SummaryPredict(ConversationSummary).dump_state())
 
+    def restore_default(self) -> None:
+        """Restore instructions, demos and texts, as a state without this predictor has them."""
+        lm, made = self.lm, SummaryPredict(ConversationSummary)
+        self.__dict__.update(
+            {name: value for name, value in made.__dict__.items() if name not in ("callbacks", "_log")}
+        )
+        self.lm = lm
+
 
 def _without_lm(state: JsonObject) -> JsonObject:
     return {name: value for name, value in state.items() if name not in ("lm", "traces", "train")}

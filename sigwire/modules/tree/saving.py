@@ -82,7 +82,11 @@ def prepare(
             f"The saved state has nothing for {', '.join(kept)} (loading {owner}): what its tools hold is kept as it is. Save "
             "the program again to silence this."
         )
-    parameters = {name: parameter for name, parameter in parameters.items() if name not in kept}
+    # A state has the predictor of summaries only if it was changed.
+    late = {
+        name: restore for name in parameters.keys() - names if (restore := _restore_of(parameters[name])) is not None
+    }
+    parameters = {name: each for name, each in parameters.items() if name not in kept and name not in late}
     if missing := sorted(parameters.keys() - names):
         raise MissingState(
             f"The saved state has nothing for {', '.join(missing)} (loading {owner}; it has {', '.join(sorted(names))}). "
@@ -93,7 +97,13 @@ def prepare(
             f"The saved state has {', '.join(unknown)}, which {owner} does not have (loading it). "
             "Load it into the program that saved it. Nothing was changed."
         )
-    return [prepare_one(name, parameter, state[name], unsafe) for name, parameter in parameters.items()]
+    changes = [prepare_one(name, parameter, state[name], unsafe) for name, parameter in parameters.items()]
+    return [*changes, *late.values()]
+
+
+def _restore_of(parameter: Parameter) -> Callable[[], None] | None:
+    found: Callable[[], None] | None = getattr(parameter, "restore_default", None)
+    return found
 
 
 def _check_names(owner: str, state: object) -> None:

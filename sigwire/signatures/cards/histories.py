@@ -5,6 +5,7 @@ from __future__ import annotations
 from sigwire.core.cards.messages import message_cards, unanswered_rows
 from sigwire.core.messages import Message
 from sigwire.show.card import Card
+from sigwire.show.lines import CardLine
 from sigwire.show.numbers import count
 from sigwire.signatures.types.history import History
 
@@ -17,10 +18,21 @@ def history_line(history: History) -> str:
 
 
 def history_card(history: History) -> Card:
-    """Return the card of a history."""
-    return Card(
-        "History", _counts(history), unanswered_rows(history.messages), children=message_cards(history.messages)
-    )
+    """Return the card of a history. Turns that requests leave out are folded, under a bar with the tokens of both."""
+    turns = history.messages
+    upto = history.folds[-1].upto if history.folds else 0
+    children = [*_folded_card(history, upto), *message_cards(turns[upto:])]
+    return Card("History", _counts(history), unanswered_rows(turns), children=children)
+
+
+def _folded_card(history: History, upto: int) -> list[Card]:
+    if not upto:
+        return []
+    fold = history.folds[-1]
+    sizes = f"{fold.tokens_before:,} → {fold.tokens_after:,} tokens"
+    rows: list[tuple[str, list[CardLine]]] = [("summary", [fold.summary])] if fold.summary else []
+    title = f"turns 0-{upto - 1}" if upto > 1 else "turn 0"
+    return [Card(title, f"left out: {sizes}", rows, children=message_cards(history.messages[:upto]))]
 
 
 def _counts(history: History) -> str:

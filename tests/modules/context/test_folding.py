@@ -197,7 +197,7 @@ REFUSALS = {
     "gemini": "The input token count ({tokens}) exceeds the maximum number of tokens allowed ({limit}).",
     "llama-server": "the request exceeds the available context size ({limit} tokens), try increasing it",
     "xai": "This model's maximum prompt length is {limit} but the request contains {tokens} tokens.",
-    "vllm": "This model's maximum context length is {limit} tokens. However, you requested {tokens} tokens (1 in the messages).",
+    "vllm": "This model's maximum context length is {limit} tokens. However, you requested {tokens} tokens (1 in the text).",
     "anthropic, with max_tokens": "input length and `max_tokens` exceed context limit: {tokens} + 1 > {limit}",
 }
 
