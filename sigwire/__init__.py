@@ -223,7 +223,7 @@ __all__ = sorted(_MODULE_OF)  # pyright: ignore[reportUnsupportedDunderAll]
 def __getattr__(name: str) -> object:
     module = _MODULE_OF.get(name)
     if module is None:
-        raise AttributeError(_advice(name), name=name, obj=sys.modules[__name__])
+        raise AttributeError(_advice(name), name=name, obj=None)  # with obj, Python adds the suggestion again
     value = getattr(import_module(module), name)
     globals()[name] = value
     return value
@@ -247,7 +247,8 @@ def _advice(name: str) -> str:
         and import_module("importlib.util").find_spec(f"sigwire.{name}")
     ):
         return f"The module sigwire.{name} is not imported yet (reading an attribute). Write import sigwire.{name}."
-    return f"sigwire has no public name {name!r} (reading an attribute). dir(sigwire) lists them."
+    hint = "" if name.startswith("_") else import_module("sigwire.errors").suggest(name, __all__)
+    return f"sigwire has no public name {name!r} (reading an attribute). {hint}dir(sigwire) lists them."
 
 
 def _page() -> str:

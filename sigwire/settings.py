@@ -5,12 +5,13 @@
 
 ``Settings`` is the table of keys: name, type, default, meaning. A context overrides only the keys it sets, also after a
 ``configure`` inside the context. Contexts are context variables: tasks, ``asyncio.to_thread`` and the threads of the library
-copy them. For other thread pools, wrap the function in ``bind``.
+copy them. For other thread pools, wrap the function in ``bind``: ``unseen_model`` finds calls that were not.
 """
 
 from __future__ import annotations
 
 import contextvars
+import threading
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from sigwire.lm.base import LanguageModel
     from sigwire.lm.policy.money.budget import Budget
 
-__all__ = ["Settings", "SettingsAccess", "bind", "configure", "context", "current", "settings"]
+__all__ = ["Settings", "SettingsAccess", "bind", "configure", "context", "current", "settings", "unseen_model"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -202,12 +203,40 @@ def context(**values: SettingValue) -> Generator[None]:
     >>> configure(max_trace_size=10_000)
     """
     checked = _check(values)
-    before = _overlay.get()
+    before, place = _overlay.get(), object()
     _overlay.set(_Overlay({**before.values, **checked} if before else checked))
+    if "lm" in checked:
+        _open_models[place] = (threading.get_ident(), checked["lm"])
     try:
         yield
     finally:
+        _open_models.pop(place, None)
         _overlay.set(before)
+
+
+_open_models: dict[object, tuple[int, LanguageModel | None]] = {}
+"""The threads and models of all ``context(lm=...)`` blocks that are open now."""
+
+
+def unseen_model() -> LanguageModel | None:
+    """Return a model of ``context(lm=...)`` that is open in another thread and that this thread of the user does not see.
+
+    ``None`` in the main thread, in threads of sigwire, and in a context or a function of ``bind``.
+
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> from sigwire.lm.fake import FakeLM
+    >>> with ThreadPoolExecutor(1) as pool, context(lm=FakeLM([])):
+    ...     pool.submit(unseen_model).result(), pool.submit(bind(unseen_model)).result()
+    (FakeLM('fake'), None)
+    """
+    if not _open_models or _overlay.get() is not None:
+        return None
+    thread = threading.current_thread()
+    if thread is threading.main_thread() or thread.name.startswith("sigwire"):
+        return None
+    return next(
+        (lm for ident, lm in list(_open_models.values()) if ident != thread.ident and lm is not _defaults.lm), None
+    )
 
 
 def bind(function: Callable[P, T]) -> Callable[P, T]:
@@ -219,6 +248,8 @@ def bind(function: Callable[P, T]) -> Callable[P, T]:
     2
     """
     captured = contextvars.copy_context()
+    if captured.get(_overlay) is None:
+        captured.run(_overlay.set, _Overlay({}))  # bound on purpose: no call misses a context
 
     def bound(*args: P.args, **kwargs: P.kwargs) -> T:
         # A copy for each call: only one thread at a time can enter a context.

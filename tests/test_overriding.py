@@ -82,8 +82,8 @@ CALLED_BY_USERS = {
     "module": {
         "abatch", "aresume", "aresume_stream", "batch", "dump_state", "export", "get_config", "get_lm", "history",
         "inspect_history", "load", "load_result", "load_state", "map_named_predictors", "named_parameters",
-        "named_predictors", "named_sub_modules", "parameters", "predictors", "prepare_state", "preview", "reset",
-        "reset_copy", "resume", "resume_stream", "save", "session", "set_lm", "show", "update_config",
+        "named_predictors", "named_sub_modules", "optimization", "parameters", "predictors", "prepare_state", "preview",
+        "reset", "reset_copy", "resume", "resume_stream", "save", "session", "set_lm", "show", "update_config",
         "tool_source",  # a tool calls it when it is made: tests/core/tools/test_module_tool.py
         "loop_options",  # saving calls it: tests/dspy/test_text_loop.py
         "takes_text_loop", "use_text_loop",  # streams and loaders of the door do: tests/dspy/test_text_loop.py

@@ -126,7 +126,11 @@ class Ax(Library):
     def agent(self, question: str, tool: Tool) -> str:
         lib: Any = importlib.import_module("axllm")
         parameters = {"type": "object", "properties": {"product": {"type": "string"}}, "required": ["product"]}
-        made = lib.Tool(tool.__name__, tool.__doc__, parameters, lambda arguments: tool(**arguments))
+
+        def run(arguments: dict[str, Any]) -> object:
+            return tool(**arguments)
+
+        made = lib.Tool(tool.__name__, tool.__doc__, parameters, run)
         return str(self._forward("question:string -> answer:string", {"question": question}, made)["answer"])
 
 

@@ -260,10 +260,18 @@ class Plan:
 
     def check_calls(self, response: Response, tools: Iterable[Tool] = ()) -> Response:
         """Return the response with an ``error`` in each call that does not fit its tool; arguments stay unchanged."""
-        prompt = self.parts.tool_prompts.find(tools := tuple(tools))
-        by_name = {tool.name: tool for tool in tools} if prompt is None else prompt.by_name
+        by_name = self._by_name(tools)
         choices = tuple(_check_calls(choice, by_name) for choice in response.choices) if by_name else response.choices
         return response if choices == response.choices else replace(response, choices=choices)
+
+    def check_call(self, call: ToolCall, tools: Iterable[Tool]) -> ToolCall:
+        """Return a call, with an ``error`` if it does not fit one of the tools. Without tools nothing is checked."""
+        by_name = self._by_name(tools)
+        return _check_call(call, by_name) if by_name else call
+
+    def _by_name(self, tools: Iterable[Tool]) -> Mapping[str, Tool]:
+        prompt = self.parts.tool_prompts.find(tools := tuple(tools))
+        return {tool.name: tool for tool in tools} if prompt is None else prompt.by_name
 
     def text_reader(
         self, tools: Iterable[Tool] = (), *, taken: Iterable[str] = (), thought: bool = False
@@ -478,8 +486,9 @@ def _check_call(call: ToolCall, tools: Mapping[str, Tool]) -> ToolCall:
         return replace(call, error=error)
     try:
         tool.bind(call.arguments or {})
-    except InputError as fault:
-        return replace(call, error=CallError("schema_mismatch", f"The arguments do not fit: {fault}"))
+    except Exception as fault:  # the validators of users' types may raise anything
+        why = fault if isinstance(fault, InputError) else type(fault).__name__
+        return replace(call, error=CallError("schema_mismatch", f"The arguments do not fit: {why}"))
     return call
 
 

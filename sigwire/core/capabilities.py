@@ -17,9 +17,10 @@ class Capabilities(Value, ChecksKeywords):
     ``native_tools``: accepts a ``tools`` list and answers with calls; ``tool_choice``: can be forced to call;
     ``json_schema`` / ``json_object``: structured output by schema / any object; ``tools_with_json_schema``: both in one
     request; ``schema_on_demand``: the model is held only to a schema that is demanded (``require_schema``), else to each;
-    ``reasoning``: thinks natively; ``reasoning_hidden``: its provider does not show the thinking; ``images`` ``audio``
-    ``files``: accepts such parts; ``runs_own_tools``: an agent behind an API, whose text is never scanned for calls;
-    ``context_window`` and ``max_output_tokens`` in tokens, ``None`` if unknown.
+    ``reasoning``: thinks natively; ``reasoning_hidden``: its provider does not show the thinking; ``reasoning_unasked``: it
+    thinks and shows that without being asked; ``images`` ``audio`` ``files``: accepts such parts; ``runs_own_tools``: an
+    agent behind an API, whose text is never scanned for calls; ``context_window`` and ``max_output_tokens`` in tokens,
+    ``None`` if unknown.
 
     >>> Capabilities(native_tools=True).native_tools
     True
@@ -34,6 +35,7 @@ class Capabilities(Value, ChecksKeywords):
     schema_on_demand: bool = False
     reasoning: bool = False
     reasoning_hidden: bool = False
+    reasoning_unasked: bool = False
     images: bool = False
     audio: bool = False
     files: bool = False

@@ -30,6 +30,7 @@ from sigwire.core.parts import TextPart, ThinkingPart
 from sigwire.core.response import Attempt, Choice, FinishReason, LMWarning, Response, Usage
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.errors import StateError
+from sigwire.show.card import BoundedRepr
 
 __all__ = [
     "ApprovalAsked", "AskStart", "ChoiceEnd", "Compacted", "Cut", "FieldDelta", "FieldEnd", "FieldPartial", "Finished",
@@ -108,7 +109,11 @@ class ToolCallDelta(_Event):
 
 @dataclass(frozen=True, slots=True)
 class ToolCallEnd(_Event):
-    """The call is complete."""
+    """The call is complete.
+
+    In the stream of a module it was validated: ``call.error`` has the problem if it does not fit the offered tools. The
+    stream of a model has no functions to validate with, so there only arguments that are no JSON object are an error.
+    """
 
     kind: ClassVar[str] = "tool_call_end"
     index: int
@@ -219,7 +224,7 @@ class Compacted(_Event):
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(BoundedRepr):
     """The last event of a program's stream: its value."""
 
     value: Any

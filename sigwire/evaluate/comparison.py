@@ -32,10 +32,10 @@ from sigwire.evaluate.statistics import (
     paired_difference,
     reaching_zero,
 )
-from sigwire.show.card import Card, HasCard
+from sigwire.show.card import BoundedRepr, Card, HasCard
 from sigwire.show.cleaning import inline, number
 from sigwire.show.markdown import card_markdown
-from sigwire.show.numbers import seconds_text
+from sigwire.show.numbers import count, seconds_text
 
 __all__ = ["Comparison", "ProgramDifference", "compare"]
 
@@ -53,7 +53,7 @@ class _HasRun(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ProgramDifference:
+class ProgramDifference(BoundedRepr):
     """A program against the baseline. ``difference``: its mean minus that of the baseline, over examples scored in both.
 
     ``p``: adjusted for the number of programs and metrics; ``confidence``: of the interval, adjusted; ``omitted``: shared
@@ -377,7 +377,7 @@ def _difference_cards(comparison: Comparison) -> Iterator[Card]:
     for each in comparison.differences:
         rows = [("difference", [each.sentence])]
         if each.omitted:
-            rows.append(("left out", [f"{each.omitted} examples that one of the two did not score"]))
+            rows.append(("left out", [f"{count(each.omitted, 'example')} that one of the two did not score"]))
         rows.append(("changed", [f"{len(each.wins)} won, {len(each.regressions)} lost of {each.difference.n}"]))
         for label, changed in (("lost", each.regressions), ("won", each.wins)):
             if changed:

@@ -7,6 +7,7 @@ are a ``ConnectionOptions``: not sent, and secrets not shown or stored.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import astuple, replace
 from functools import partial
@@ -36,7 +37,7 @@ from sigwire.lm.policy.deadlines import Timeout
 from sigwire.lm.policy.limits.limit import Limit, read_limit
 from sigwire.lm.policy.limits.registry import limiter_of
 from sigwire.lm.policy.money.opened import check_price, open_budgets
-from sigwire.lm.policy.retry import RetryPolicy
+from sigwire.lm.policy.retry import RetryPolicy, timed
 from sigwire.lm.providers.connection import HOST_BOUND_OPTIONS, ConnectionOptions
 from sigwire.lm.providers.registry import find_provider
 from sigwire.lm.secrets import redact, redact_url, storable_options, wrap_secrets
@@ -165,7 +166,7 @@ class LM(BaseLM):
         self._limiter = None
         if self._limit is not False and (row.needs or not row.backend):
             start = 4 if "//localhost" in str(row.base_url) else 32
-            self._limiter = limiter_of(self._target, self._limit, start=start)
+            self._limiter = limiter_of(self._target, self._limit, start=start, clock=timed(self._retry.clock))
         self._load_fallbacks(self._total)
 
     def _load_fallbacks(self, total: float | None) -> None:
@@ -179,8 +180,12 @@ class LM(BaseLM):
             from sigwire.lm.policy.failover.fallbacks import Fallbacks
 
             self._failover = Fallbacks(
-                self._fallbacks, lambda name: self.sibling(name)._own_target(), total, self._on_filter
+                self._fallbacks, lambda name: self.sibling(name)._own_target(), total, self._on_filter, self._time()
             )
+
+    def _time(self) -> Callable[[], float]:
+        clock = timed(self._retry.clock)
+        return time.monotonic if clock is None else clock.now
 
     def _steps(self, request: Request, *, streamed: bool) -> Steps[Response]:
         if self._failover is None:
@@ -319,7 +324,7 @@ class LM(BaseLM):
         from sigwire.lm.policy.failover.routing import Routing
 
         own = self._own_target()
-        return Routing().table([own]) if self._failover is None else self._failover.table(own)
+        return Routing(clock=self._time()).table([own]) if self._failover is None else self._failover.table(own)
 
     def targets(self) -> Sequence[RouteTarget]:
         """Return the models that a call may ask, in their order."""

@@ -54,6 +54,7 @@ class CallContext:
     attempts: list[Attempt] = field(default_factory=list)  # pyright: ignore[reportUnknownVariableType]  # list["Attempt"]() is slow
     leaf: Leaf | None = None
     fallback: Callable[[], tuple[CallContext, Request]] | None = None  # the call with another adapter, and its request
+    warning: LMWarning | None = None  # about the call, for the response of its result
     _field_reader: FieldReader | None = None
 
     def reader(self, path: str, turn: int | None) -> EventReader:
@@ -161,6 +162,9 @@ def _prediction(context: CallContext, response: Response, outcomes: Sequence[_Ou
     """Return the prediction of the first parsed choice; the completions are all parsed choices."""
     overlay = context.overlay
     response = response if overlay is None else overlay.response(response)
+    if context.warning is not None:
+        record_warnings(context.warning)
+        response = response.with_warnings(context.warning)
     rows: list[dict[str, object]] = []
     first: tuple[Choice, ParsedChoice] | None = None
     for number, outcome in enumerate(outcomes):

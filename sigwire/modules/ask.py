@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from sigwire.core.json import JsonObject
 from sigwire.core.request import Request
-from sigwire.core.response import Attempt, Response
+from sigwire.core.response import Attempt, LMWarning, Response
 from sigwire.effects.emitting import Emit, in_stream
 from sigwire.effects.relaying import relayed
 from sigwire.effects.steps import FunctionEffect, Steps, arun, run
@@ -31,7 +31,7 @@ from sigwire.modules.program_stream import EventPath, EventReader, event_path_of
 from sigwire.observe.place import asked
 from sigwire.observe.reports import failed_attempts
 from sigwire.observe.usage import UsageTracker, record_failure, record_response, record_warnings
-from sigwire.settings import Settings, current
+from sigwire.settings import Settings, current, unseen_model
 
 if TYPE_CHECKING:
     from sigwire.core.events import ProgramEvent, StreamEvent
@@ -273,7 +273,8 @@ def resolve_lm(lm: object, where: object) -> LanguageModel:
     if lm is None:
         lm = current().lm
         if lm is None:
-            raise LMNotConfigured(str(where))
+            unseen = unseen_model()
+            raise LMNotConfigured(str(where), f"{_unseen_text(unseen)} Or: " if unseen is not None else "")
     if isinstance(lm, type):
         raise ConfigurationError(
             f"{where} needs a language model, not the class {lm.__name__}. Write {lm.__name__}(...)."
@@ -285,6 +286,29 @@ def resolve_lm(lm: object, where: object) -> LanguageModel:
     raise ConfigurationError(
         f"{where} needs a language model, not {type(lm).__name__}: it has no respond(request). "
         "Subclass sigwire.BaseLM, or give the class respond, arespond, model and capabilities."
+    )
+
+
+def default_model_warning() -> LMWarning | None:
+    """Return a warning if this thread asks the default model and does not see the ``context(lm=...)`` of another thread.
+
+    Once in a process for each two models; the call that gets the warning has it on its result.
+    """
+    unseen = unseen_model()
+    if unseen is None or (lm := current().lm) is None or (lm.model, unseen.model) in _warned_of:
+        return None
+    _warned_of.add((lm.model, unseen.model))
+    return LMWarning("settings", f"The default model {lm.model} was asked. {_unseen_text(unseen)}")
+
+
+_warned_of: set[tuple[str, str]] = set()
+"""The default models that were asked, each with the model that the thread did not see."""
+
+
+def _unseen_text(unseen: LanguageModel) -> str:
+    return (
+        f"A new thread does not see the context(lm={unseen.model}) that is open in another one: give the thread pool "
+        "sigwire.settings.bind(function), or pass lm=."
     )
 
 

@@ -13,6 +13,7 @@ from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules.answer import meta_of
 from sigwire.modules.ask import check_config
 from sigwire.modules.predict import P, Predict, PredictorCalls, PredictorClasses, S, signature_of
+from sigwire.show.card import BoundedRepr
 from sigwire.signatures.declarations import OutputField, added_output
 from sigwire.signatures.signature import Signature, SignatureClass, SignatureMeta
 from sigwire.signatures.types import Reasoning
@@ -24,7 +25,8 @@ class ChainOfThought(PredictorCalls[P, S]):
     """``Predict`` with a first output ``reasoning``, a ``str``. The predictor is the attribute ``predict``.
 
     The model writes the field. If the call switches the model's own thinking on (``reasoning="low"``) and its provider shows
-    it, the field is not prompted and holds the thinking. ``Reasoned.of(result)`` has the reasoning typed, with its source. A
+    it, or if the model thinks and shows it unasked (``lm.capabilities.reasoning_unasked``), the field is not prompted and
+    holds the thinking. ``Reasoned.of(result)`` has the reasoning typed, with its source. A
     signature with an output ``reasoning`` is not changed. ``rationale_field`` and ``rationale_field_type`` replace the
     field's declaration and type; a type other than ``Reasoning`` is always prompted.
 
@@ -61,7 +63,7 @@ class ChainOfThought(PredictorCalls[P, S]):
 
 
 @dataclass(frozen=True, slots=True)
-class Reasoned:
+class Reasoned(BoundedRepr):
     """The reasoning of a result, and its source: ``Reasoned.of(result)``.
 
     ``source``: "written" in the text of the answer, the provider's "thinking", or ``None`` without reasoning.

@@ -24,7 +24,7 @@ from sigwire.errors import ConfigurationError, InputError, StateError
 from sigwire.keywords import check_whole
 from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules.answer import CallContext, answer_steps, collector_around, meta_of
-from sigwire.modules.ask import check_config, resolve_lm
+from sigwire.modules.ask import check_config, default_model_warning, resolve_lm
 from sigwire.modules.inputs import InputReader, UsedCallIds
 from sigwire.modules.module import ReadsInputs, StepsModule
 from sigwire.modules.nearest import NearestDemos
@@ -195,7 +195,8 @@ class Predict(ReadingCalls[P, S], Predictor):
         values = current()
         inputs = type(self).prepare_inputs(self, reader, given, check_types=values.warn_on_type_mismatch)
         given_lm = specials.get("lm")
-        lm = resolve_lm(self.lm if given_lm is None else given_lm, type(self).__name__)
+        own_lm = self.lm if given_lm is None else given_lm
+        lm = resolve_lm(own_lm, type(self).__name__)
         options, reasks = self._options(specials)
         plan = type(self).plan_for(self, signature, lm, values, options)
         demos: Any = specials.get("demos", self.demos)
@@ -209,6 +210,7 @@ class Predict(ReadingCalls[P, S], Predictor):
         tools = overlay.tools if overlay else plan.tools_of(inputs) if reader.tools_name is not None else ()
         used_ids = UsedCallIds(inputs.get(reader.history_name)) if reader.history_name is not None else ()
         call = CallContext(self, lm, plan, tools, used_ids, overlay)
+        call.warning = default_model_warning() if own_lm is None else None
         adapter = cast("Adapter", plan.setup.adapter)
         if (other := adapter.fallback()) is not None:
             call.fallback = partial(self._fallback, call, other, signature, options, inputs, demos)
@@ -355,12 +357,12 @@ def default_adapter() -> Adapter:
 
 
 def is_thinking(lm: LanguageModel, options: Mapping[str, Any] | None) -> bool:
-    """Return True if the options of a call, or those of the model, switch the model's reasoning on."""
+    """Return True if a call gets the model's own reasoning: its options or those of the model ask for it, or none is needed."""
     from sigwire.lm.option_aliases import canonical_options
 
     defaults: Mapping[str, Any] = getattr(lm, "kwargs", None) or {}
     asked = {**canonical_options(defaults), **canonical_options(options or {})}.get("reasoning")
-    return asked not in (None, "off", {"budget": 0})
+    return lm.capabilities.reasoning_unasked if asked is None else asked not in ("off", {"budget": 0})
 
 
 @cache

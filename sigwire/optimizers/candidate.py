@@ -24,11 +24,12 @@ from sigwire.core.json import JsonObject, JsonValue, Value, decode_fields
 from sigwire.core.narrow import is_mapping
 from sigwire.core.tools.texts import ToolText
 from sigwire.core.tools.tool import Tool
-from sigwire.errors import ConfigurationError
+from sigwire.errors import ConfigurationError, suggest
 from sigwire.journal.packing import digest_of
 from sigwire.modules.agents.react import ReAct
 from sigwire.modules.module import Module
 from sigwire.modules.tool_texts import alias_problem
+from sigwire.show.card import BoundedRepr
 from sigwire.signatures.fields import SignatureSpec
 
 __all__ = ["Candidate", "Demo", "Slot", "applied", "candidate_of", "check_text", "slots", "tunable"]
@@ -76,7 +77,7 @@ class Demo(Value):
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate:
+class Candidate(BoundedRepr):
     """Texts by slot, demos by predictor, and options of requests, which replace those of a student.
 
     ``parents``: the digests of the candidates that this one was made from; no part of the digest and of comparisons. Demos
@@ -210,7 +211,8 @@ def slots(
     """
     if unknown := sorted(frozenset(tune) - _FAMILIES):
         raise ConfigurationError(
-            f"tune has {unknown[0]!r}; it may have {', '.join(sorted(_FAMILIES))} (tuning a program)."
+            f"tune has {unknown[0]!r} (tuning a program). {suggest(unknown[0], _FAMILIES)}It may have "
+            f"{', '.join(sorted(_FAMILIES))}."
         )
     agents = {id(agent.react): agent for _, agent in program.named_sub_modules(ReAct)}
     rows, found = list(examples), dict[str, str]()

@@ -12,6 +12,7 @@ families       requests that vendors refuse for a family of models, on every hos
 refusals       histories that real providers refuse     media         media that real providers refuse
 chunking       answers cut into deltas                  framing       events as bytes
 playback       a stream sent, and its four ends         places        the tables of wires, clouds and batch APIs
+clock          FakeClock: waits that take no time
 """
 
 from __future__ import annotations
@@ -19,11 +20,12 @@ from __future__ import annotations
 from sigwire.testing.answers import Answer, Delivered, Events, Fault, Raw, Streamed
 from sigwire.testing.batches.desk import BatchPlan
 from sigwire.testing.chunking import Gate
+from sigwire.testing.clock import FakeClock
 from sigwire.testing.fake_provider import FakeProvider, Recorded
 from sigwire.testing.playback import Progress
 from sigwire.testing.rate_limit import RateLimit, Traffic
 
 __all__ = [
-    "Answer", "BatchPlan", "Delivered", "Events", "FakeProvider", "Fault", "Gate", "Progress", "RateLimit", "Raw", "Recorded",
-    "Streamed", "Traffic",
+    "Answer", "BatchPlan", "Delivered", "Events", "FakeClock", "FakeProvider", "Fault", "Gate", "Progress", "RateLimit", "Raw",
+    "Recorded", "Streamed", "Traffic",
 ]  # fmt: skip

@@ -35,7 +35,13 @@ SHOWING = [
     ("anthropic/claude-opus-4-7", "anthropic"),
     ("gemini/gemini-2.5-flash", "gemini"),
     ("gemini/gemini-2.5-pro", "gemini"),
+]
+UNASKED = [
     ("ollama/qwen3", "ollama"),
+    ("ollama/gpt-oss:20b", "ollama"),
+    ("deepseek/deepseek-reasoner", "compatible"),
+    ("mistral/magistral-medium-latest", "compatible"),
+    ("vllm/Qwen/QwQ-32B", "compatible"),
 ]
 SILENT = [("openai/gpt-5-mini", "openai"), ("openai/o1-pro", "openai")]
 PLAIN = [("openai/gpt-4o-mini", "openai"), ("anthropic/claude-3-5-haiku-latest", "anthropic")]
@@ -83,13 +89,30 @@ async def test_reasoning_is_prompted_and_read_without_an_effort(
     assert "Two twos." in body
 
 
+@pytest.mark.parametrize(("model", "wire"), UNASKED[:2])
+def test_switches_prompt_the_reasoning_of_a_model_that_shows_its_own(model: str, wire: str) -> None:
+    with FakeProvider([WRITTEN] * 3) as provider:
+        lm = LM(model, api_key="k", base_url=provider.url(wire), cache=False)
+        prompted = lm.copy(capabilities=replace(lm.capabilities, reasoning_unasked=False))
+        thinks = [
+            ChainOfThought(QA, rationale_field_type=str, lm=lm),
+            ChainOfThought(QA, lm=prompted),
+            ChainOfThought(QA, lm=lm, reasoning="off"),
+        ]
+        assert [think(question="6*7?").reasoning for think in thinks] == ["Six sevens."] * 3
+        assert ["[[ ## reasoning ## ]]" in str(request.body) for request in provider.requests] == [True] * 3
+
+
+SHOWN = [(*each, {"reasoning": "high"}) for each in (*SHOWING, UNASKED[0])] + [(*each, {}) for each in UNASKED]
+
+
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("model", "wire"), SHOWING)
-async def test_reasoning_is_the_shown_thinking_that_an_effort_switches_on(
-    model: str, wire: str, kind: Callable[..., Any]
+@pytest.mark.parametrize(("model", "wire", "effort"), SHOWN)
+async def test_reasoning_is_the_shown_thinking_that_an_effort_or_the_model_switches_on(
+    model: str, wire: str, effort: dict[str, Any], kind: Callable[..., Any]
 ) -> None:
     with FakeProvider([Choice(BARE, reasoning="Seven sixes.")]) as provider:
-        think = ChainOfThought(QA, lm=LM(model, api_key="k", base_url=provider.url(wire), reasoning="high"))
+        think = ChainOfThought(QA, lm=LM(model, api_key="k", base_url=provider.url(wire), **effort))
         think.predict.demos = [DEMO]
         prediction = await call(kind, think)
         body = str(provider.requests[0].body)

@@ -129,12 +129,13 @@ class _ChoiceReader:
         "_scan",
         "_start_scan",
         "_text",
+        "_tools",
         "events",
         "parsed",
     )
 
     def __init__(self, plan: Plan, tools: tuple[Tool, ...], events: FieldEvents, taken: Iterable[str]) -> None:
-        self._plan, self.events = plan, events
+        self._plan, self._tools, self.events = plan, tools, events
         free = plan.layout.free or not plan.layout.outputs
         self._free_text = FreeTextReader(plan.parts.thoughts, events) if free else None
         outputs = None if free else plan.layout.output_reader(events)
@@ -192,7 +193,7 @@ class _ChoiceReader:
                 arguments = call.raw_arguments if call.raw_arguments is not None else dumps(call.arguments)
                 self.events.call(ToolCallStart, index, call.id, call.name)
                 self.events.call(ToolCallDelta, index, arguments)
-                self.events.call(ToolCallEnd, index, call)
+                self.events.call(ToolCallEnd, index, self._plan.check_call(call, self._tools))
 
     def _stop_scan(self) -> None:
         """Treat all text as text, including held text: the provider sends native calls."""
@@ -225,7 +226,7 @@ class _ChoiceReader:
         self._stop_scan()
         call = with_call_id(event.call, self._id_of(event.index, event.call.id))
         self._calls.append(call)
-        self.events.call(ToolCallEnd, event.index, call)
+        self.events.call(ToolCallEnd, event.index, self._plan.check_call(call, self._tools))
 
     def _id_of(self, index: int, call_id: str) -> str:
         """Return the unique id of a native call; ``normalize`` gives the calls of the response the same ids."""

@@ -103,7 +103,7 @@ def _signature_arguments(handler: UserFunction, label: str, spec: Any) -> Functi
             f"{label} takes its inputs by name, and a partial gives one by position (making a tool). Write "
             "functools.partial(module, name=value)."
         )
-    check_partials(handler, label, (*(field.name for field in spec.inputs), *_CALL_OPTIONS))
+    check_partials(cast(object, handler), label, (*(field.name for field in spec.inputs), *_CALL_OPTIONS))
     parameters = list(_signature_parameters(label, spec, bound_parameters(cast(object, handler))))
     return FunctionArguments.of_parameters(label, ParsedDocstring(spec.instructions), parameters)
 

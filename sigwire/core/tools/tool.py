@@ -580,7 +580,7 @@ def _check_handler(handler: UserFunction | None, name: str | None) -> None:
 
     if handler is None:
         raise ToolDefinitionError(
-            f"The tool {name or '(unnamed)'!r} has no function and no parameters. Use Tool(function), or "
+            f"The tool {name or '(unnamed)'!r} has no function and no parameters (making it). Use Tool(function), or "
             "Tool.from_schema(name, description, parameters)."
         )
     if not callable(handler):

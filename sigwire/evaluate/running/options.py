@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 from sigwire.core.example import Example
-from sigwire.errors import ConfigurationError, InputError
+from sigwire.errors import ConfigurationError, InputError, suggest
 from sigwire.evaluate.examples import check_devset
 from sigwire.evaluate.metric_plan import MetricPlan, Metrics
 from sigwire.evaluate.statistics import check_reducer
@@ -68,8 +68,12 @@ class EvaluationOptions(ChecksKeywords):
             self.devset = list(self.devset)
         check_reducer(str(self.reduce), self.repeat)
         examples = check_devset(self.devset)
-        if self.cluster is not None and any(self.cluster not in example for example in examples):
-            raise InputError(f"An example of the devset has no field {self.cluster!r} (reading the devset, cluster=).")
+        without = (each for each in examples if self.cluster is not None and self.cluster not in each)
+        if self.cluster is not None and (example := next(without, None)) is not None:
+            raise InputError(
+                f"An example of the devset has no field {self.cluster!r} (reading the devset, cluster=). "
+                f"{suggest(self.cluster, example.__dict__)}It has {', '.join(example.__dict__) or 'no fields'}."
+            )
         self.plan = None if self.metric is None else MetricPlan(self.metric)
 
 

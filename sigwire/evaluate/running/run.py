@@ -38,6 +38,7 @@ from sigwire.modules.field_types import types_of
 from sigwire.modules.module import Module
 from sigwire.observe.callbacks import watched_call, watched_steps
 from sigwire.settings import Settings, current
+from sigwire.show.card import BoundedRepr
 
 if TYPE_CHECKING:
     from sigwire.core.json import JsonObject
@@ -68,7 +69,7 @@ class EvaluationInterrupted(KeyboardInterrupt):
 
 
 @dataclass(frozen=True, slots=True)
-class ExampleDone:
+class ExampleDone(BoundedRepr):
     """An event of a streamed evaluation: an example is finished. ``done`` of ``total`` runs are."""
 
     record: ExampleRecord

@@ -225,6 +225,11 @@ class Call:
             raise error
         return seconds
 
+    def advance(self, seconds: float) -> None:
+        """Count seconds that passed on the clock of a policy and not on the machine's; fewer than 0 count as 0."""
+        if self.deadline is not None:
+            self.deadline -= max(seconds, 0.0)
+
     def has_time_for(self, seconds: float) -> bool:
         """Return True if the deadline does not pass within ``seconds``."""
         return self.deadline is None or time.monotonic() + seconds < self.deadline

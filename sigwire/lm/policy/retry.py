@@ -17,9 +17,10 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from sigwire.effects.cancellation import StreamCancelled, current_scope, on_cancel
 from sigwire.effects.steps import Steps
@@ -31,7 +32,7 @@ from sigwire.lm.policy.throttle import throttle_failure, throttle_success
 if TYPE_CHECKING:
     from sigwire.lm.policy.call import Call, Exchange
 
-__all__ = ["CLOCK", "Clock", "RetryPolicy", "Sleep"]
+__all__ = ["CLOCK", "Clock", "RetryPolicy", "Sleep", "TimedClock", "timed"]
 
 T = TypeVar("T")
 
@@ -42,6 +43,13 @@ class Clock(Protocol):
     def sleep(self, seconds: float) -> None: ...
 
     async def asleep(self, seconds: float) -> None: ...
+
+
+@runtime_checkable
+class TimedClock(Clock, Protocol):
+    """A clock that states its time: ``now`` in seconds, from any start. Threads of sigwire call it, too."""
+
+    def now(self) -> float: ...
 
 
 class _SystemClock:
@@ -63,6 +71,14 @@ class _SystemClock:
 
 
 CLOCK: Clock = _SystemClock()
+
+
+def timed(clock: Clock) -> TimedClock | None:
+    """Return a clock by which the limiter and the circuits of a model count as well; ``None`` if it states no time.
+
+    >>> timed(CLOCK)
+    """
+    return clock if isinstance(clock, TimedClock) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +108,8 @@ class RetryPolicy(ChecksKeywords):
     plus up to a quarter (at most a second); if it exceeds ``longest_wait`` seconds, the error is raised at once. Without a
     stated wait, the bound is ``first_wait`` seconds, doubled each time up to ``longest_backoff``, and the wait is the bound
     less a random part: of the whole bound, but at least 0.05 s remain (``jitter="full"``), or of a share of it (a number).
+    ``clock`` waits: ``sleep`` and ``asleep``. If it has a method ``now``, the limiter of the model and the circuits of its
+    fallbacks count by it; each wait counts in full against the call's deadline (``sigwire.testing.FakeClock``).
 
     >>> policy = RetryPolicy(random=lambda: 0.5)
     >>> [policy.backoff(number) for number in range(6)]
@@ -165,7 +183,10 @@ class RetryPolicy(ChecksKeywords):
                 return result
             if seconds > 0.0:
                 report.waited = seconds
+                began = time.monotonic()
                 yield Sleep(seconds, self.clock)
+                if self.clock is not CLOCK:
+                    call.advance(seconds - (time.monotonic() - began))
 
 
 def _log_retry(call: Call, seconds: float, error: LMError) -> None:

@@ -46,6 +46,7 @@ def _service(prefix: str, base_url: str) -> Provider:
         base_variables=(f"{name}_API_BASE",),
         keys=(ApiKey(f"{name}_API_KEY"),),
         wires=_chat(name),
+        shows_reasoning=True,
     )
 
 
@@ -80,6 +81,7 @@ _OPENROUTER = replace(
     _service("openrouter", "https://openrouter.ai/api/v1"),
     capabilities=replace(_DEFAULTS, files=True, reasoning=True),
     families=FAMILIES,
+    shows_reasoning=False,  # not that of vendors who hide it
 )
 _TOGETHER = replace(
     _service("together", "https://api.together.xyz/v1"),
@@ -153,6 +155,7 @@ def _local(
         wires=_chat(profile),
         capabilities=_ENFORCING,
         rules=_OPEN_MODELS,
+        shows_reasoning=True,
         hints={
             LMTransportError: f"Is {name} running there? Name another server in {base} or base_url (it ends with /v1)."
         },

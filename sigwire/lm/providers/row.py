@@ -200,6 +200,7 @@ class Provider:
     Models: ``wires`` by name, the first is the default; ``builtin_wire`` is for requests with tools that the provider runs
     (web search); ``capabilities`` of the models, ``rules`` for those that differ; ``hints``: the last sentence of an error;
     ``aliases``: other prefixes for the row. ``families``: the rules for models that no rule of a gateway's row names.
+    ``shows_reasoning``: the host shows the thinking that no request asked for, of models that think by default.
 
     ``backend`` replaces all of these: ``module:function``, which makes a ``SimpleBackend`` (or ``Backend``) of a model's
     name and ``ConnectionOptions``; sigwire's rows have a name of ``sigwire.lm.backend.BACKENDS``. ``needs``: a package that
@@ -233,6 +234,7 @@ class Provider:
     )
     rules: tuple[ModelRule, ...] = ()
     families: tuple[ModelRule, ...] = ()
+    shows_reasoning: bool = False
     hints: Mapping[type[LMError], str] = field(default_factory=dict[type[LMError], str])
     aliases: tuple[str, ...] = ()
     backend: str = ""
@@ -294,7 +296,10 @@ class Provider:
         if (known := self.models.get(model)) is not None:
             return known
         changes: Mapping[str, Any] = self.rule_for(model).capabilities
-        return replace(self.capabilities, **changes) if changes else self.capabilities
+        found = replace(self.capabilities, **changes) if changes else self.capabilities
+        if self.shows_reasoning and found.reasoning and not found.reasoning_hidden:
+            return replace(found, reasoning_unasked=self.facts_of(model).default_effort not in (None, "off"))
+        return found
 
     def wire_for(self, model: str, *, tools: bool, builtin: bool = False) -> str:
         """Return the name of the wire for a request; ``builtin``: with tools that the provider runs.

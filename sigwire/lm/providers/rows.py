@@ -130,6 +130,7 @@ _OLLAMA = Provider(
         native_tools=True, parallel_tool_calls=True, json_schema=True, json_object=True, images=True
     ),
     rules=_OLLAMA_RULES,
+    shows_reasoning=True,
     hints={
         LMTransportError: "Is Ollama running? Start it with `ollama serve`, or name another server in OLLAMA_HOST or "
         "base_url."

@@ -42,8 +42,8 @@ class ChatSession(StepsModule):
     ``conversation`` keeps it. A predictor has no tools to search it; its requests have the passages nearest to the inputs. An
     agent has options of its own, and a session with an agent takes none.
 
-    Raises ``ConfigurationError`` for a program without a history, and for a call while another one runs (``is_busy``), in a
-    thread, a task or a tool: each answer depends on the one before.
+    Raises ``ConfigurationError`` for a program without a history, and ``SessionBusy`` for a call while another one runs
+    (``is_busy``), in a thread, a task or a tool: each answer depends on the one before.
 
     >>> from sigwire.lm.fake import FakeLM
     >>> from sigwire.modules.predict import Predict

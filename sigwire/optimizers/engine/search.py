@@ -15,6 +15,7 @@ from hashlib import sha256
 
 from sigwire.core.example import Example
 from sigwire.core.json import dumps
+from sigwire.core.record import to_plain
 from sigwire.effects.steps import Steps
 from sigwire.errors import BudgetSpent, InputError
 from sigwire.evaluate.examples import check_devset
@@ -73,7 +74,11 @@ class Rows:
 
 
 def _inputs_text(example: Example) -> str:
-    return repr(sorted(Example.items(Example.inputs(example))))
+    inputs = dict(sorted(Example.items(Example.inputs(example))))
+    try:
+        return dumps(to_plain(inputs))  # whole values: the ``repr`` of a message or a history is cut
+    except ValueError:  # only its field knows a JSON form
+        return repr(inputs)
 
 
 def _named(example: Example, examples: dict[str, Example], types: FieldTypes) -> str:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Protocol
 
-from sigwire.errors import InputError
+from sigwire.errors import InputError, suggest
 from sigwire.evaluate.statistics import mean_interval
 from sigwire.files.whole import write_whole
 from sigwire.optimizers.candidate import Candidate
@@ -96,7 +96,9 @@ def plot(search: PlottedSearch, kind: str) -> Svg:
     """Return a plot of a search: "score", "cost" or "rows". Raises ``InputError`` for other names."""
     draw = _KINDS.get(kind)
     if draw is None:
-        raise InputError(f"There is no plot {kind!r}; there are {', '.join(_KINDS)}.")
+        raise InputError(
+            f"There is no plot {kind!r} (drawing a search). {suggest(kind, _KINDS)}There are {', '.join(_KINDS)}."
+        )
     return draw(search)
 
 
@@ -113,7 +115,7 @@ def _score(search: PlottedSearch) -> Svg:
     start = sum(baseline) / len(baseline) if baseline else float("-inf")
     means = [_mean(search, each.candidate) for each in trials]
     calls = [at for at, _ in ends]
-    first = calls[0] - 0.15 * (calls[-1] - calls[0]) if calls and calls[0] > 0.4 * calls[-1] else 0
+    first = calls[0] - 0.15 * (calls[-1] - calls[0]) if calls and 0.4 * calls[-1] < calls[0] < calls[-1] else 0
     axes = _Axes.around([first, *calls], [*means, start] if baseline else means, "calls")
     parts = _band(axes, baseline) if baseline else []
     most = max((len(found) for found in search.scores.values()), default=0)

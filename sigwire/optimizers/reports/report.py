@@ -15,14 +15,13 @@ from sigwire.evaluate.records import RecordFile
 from sigwire.evaluate.segments import Segment, segment_rows
 from sigwire.evaluate.statistics import TOO_FEW, PairedDifference, paired_difference
 from sigwire.modules.module import Module
-from sigwire.modules.tree.saving import SavedReport
 from sigwire.optimizers.candidate import Candidate, Slot
 from sigwire.optimizers.events import Measured, Proposed, RefusedText, SearchEvent, Spent, Warned
 from sigwire.optimizers.judge import Judge
 from sigwire.optimizers.reports.plots import Svg, plot
 from sigwire.optimizers.reports.prompts import winner_prompts
 from sigwire.optimizers.reports.text_diff import TextDiff
-from sigwire.show.card import Card, HasCard
+from sigwire.show.card import BoundedRepr, Card, HasCard
 from sigwire.show.cleaning import inline, number
 from sigwire.show.numbers import count
 
@@ -123,7 +122,7 @@ def _known(mean: float) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class SearchTrial:
+class SearchTrial(BoundedRepr):
     """A candidate in the order of proposal: how it was made, its mean and number of validation rows, and its fate."""
 
     number: int
@@ -214,8 +213,6 @@ class OptimizationReport(HasCard):
         file that no search wrote.
         """
         report = getattr(program, "optimization", None)
-        if isinstance(report, SavedReport):
-            report = cls.from_json(report.data)
         if not isinstance(report, OptimizationReport):
             raise InputError(
                 f"{type(program).__name__} has no report (reading it). Pass the program that compile returned."

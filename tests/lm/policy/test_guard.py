@@ -21,7 +21,7 @@ from sigwire.effects.steps import Steps, arun, run
 from sigwire.lm.policy.cache.single_flight import SingleFlight
 from sigwire.lm.policy.call import Call, TargetKey
 from sigwire.lm.policy.guard import Guard
-from sigwire.lm.policy.limits.alarm import _Alarm
+from sigwire.lm.policy.limits.alarm import Alarm
 from sigwire.lm.policy.limits.limit import Limit
 from sigwire.lm.policy.limits.limiter import Limiter
 from sigwire.lm.policy.money.ledger import MemoryLedger
@@ -283,7 +283,7 @@ def test_alarm_wakes_all_that_ask_from_its_own_thread_and_while_it_ends(monkeypa
     from sigwire.lm.policy.limits import alarm as module
 
     monkeypatch.setattr(module, "_IDLE_SECONDS", 0.0005)
-    alarm, woken = _Alarm(), threading.Semaphore(0)
+    alarm, woken = Alarm(), threading.Semaphore(0)
 
     def ask(number: int) -> None:
         def wake() -> None:

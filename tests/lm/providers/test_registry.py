@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import re
 import runpy
 from collections.abc import Iterator, Mapping
@@ -390,16 +389,6 @@ def test_pages_match_the_table() -> None:
     pages = "".join(page.read_text(encoding="utf-8") for page in tables["PAGES"])
     assert all(f"<!-- {name} -->" in pages for name in tables["TABLES"])
     assert tables["stale"]() == [], "run python docs/tables.py"
-
-
-def test_row_shows_the_day_of_its_latest_report(tmp_path: Path) -> None:
-    tables = runpy.run_path(str(ROOT / "docs" / "tables.py"))
-    days = {"groq/a": "2026-11-02", "groq/b": "2026-11-28", "openai/c": "2026-12-01"}
-    for number, (model, day) in enumerate(days.items()):
-        (tmp_path / f"{number}.json").write_text(json.dumps({"model": model, "day": day}), encoding="utf-8")
-    rows = tables["PROVIDERS"]
-    assert tables["last_seen"](rows["groq"], tmp_path) == "2026-11-28 (`groq/b`)"
-    assert tables["last_seen"](rows["mistral"], tmp_path) == "never"
 
 
 def test_registered_row_makes_the_pages_stale(capsys: pytest.CaptureFixture[str]) -> None:

@@ -142,6 +142,14 @@ def test_search_without_a_race_has_no_strip_of_survivors(report: OptimizationRep
     assert "candidates still running" not in one.plot("score").text
 
 
+def test_axis_of_one_measured_trial_begins_at_no_calls(report: OptimizationReport) -> None:
+    measured = next(each for each in report.trials if each.spent and report.measured(each)[0] is not None)
+    assert measured.spent is not None
+    labels = re.findall(r">([^<>]+)</text>", replace(report, trials=(measured,)).plot("score").text)
+    assert "0" in labels
+    assert f"{measured.spent.calls:,} calls" in labels
+
+
 def test_candidates_are_named_by_what_they_are(raced: OptimizationReport, tmp_path: Path) -> None:
     names = [each["name"] for each in data_of(page_of(raced, tmp_path))["known"]]
     assert names[:2] == ["labeled only, 4", "bootstrapped 3, labeled 1"]

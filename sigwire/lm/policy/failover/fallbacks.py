@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import cast
 
@@ -19,15 +20,20 @@ __all__ = ["Fallbacks", "dump_models", "load_models", "read_models"]
 
 
 class Fallbacks:
-    """The targets behind a model, and their routing. ``named`` makes the target of a name."""
+    """The targets behind a model, and their routing. ``named`` makes the target of a name; circuits count by ``clock``."""
 
     def __init__(
-        self, models: object, named: Callable[[str], RouteTarget], total: float | None, on_filter: OnFilter = "raise"
+        self,
+        models: object,
+        named: Callable[[str], RouteTarget],
+        total: float | None,
+        on_filter: OnFilter = "raise",
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         found = read_models(models, "fallbacks")
         targets = [(named(each),) if isinstance(each, str) else targets_of(each) for each in found]
         self.targets = tuple(target for part in targets for target in part)
-        self._routing = Routing(Health(), on_filter=on_filter, total=total)
+        self._routing = Routing(Health(), clock, on_filter=on_filter, total=total)
 
     def __deepcopy__(self, memo: object) -> Fallbacks:
         return self  # copies of a model share its health

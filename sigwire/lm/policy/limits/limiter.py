@@ -135,16 +135,16 @@ class Limiter:
         from sigwire.lm.policy.limits.runs import current_run
 
         again, before = call.report.purpose != "ask", len(self._queue)
-        self._check_time(call, 0 if again else before, now)
+        self._check_time(call, 0 if again else before)
         ticket.queued_at, ticket.future = now, Future()
         run = None if call.streamed else current_run.get()
         tokens = sum(ticket.tokens or self._buckets.estimate(call.request)) if run is not None else 0.0
         self._queue.push(ticket, run, tokens, again=again)
 
-    def _check_time(self, call: Call, before: int, now: float) -> None:
+    def _check_time(self, call: Call, before: int) -> None:
         """Raise ``LMTimeoutError`` if the deadline of a call is before its turn at the present rate."""
         rate = self._rate()
-        if call.deadline is None or rate == math.inf or now + before / rate <= call.deadline:
+        if rate == math.inf or call.has_time_for(before / rate):
             return
         call.report.why = why = f"{before} before it at {rate:.3g}/s"
         error = LMTimeoutError(
@@ -157,10 +157,14 @@ class Limiter:
         return min(self._pace.rate, self._buckets.rate)
 
     def _wait(self, call: Call, ticket: Ticket) -> Steps[None]:
+        began = time.monotonic()
         try:
             yield _Queued(self, call, ticket)
         finally:
-            call.report.queued += max(0.0, self._clock() - ticket.queued_at)
+            queued = max(0.0, self._clock() - ticket.queued_at)
+            call.report.queued += queued
+            if self._clock is not time.monotonic:
+                call.advance(queued - (time.monotonic() - began))
 
     def _withdraw(self, ticket: Ticket) -> None:
         """Take a ticket out of the queue, or give its slot back if its turn came at the same moment."""

@@ -105,7 +105,7 @@ class CallGate:
             if waiting is not None:
                 pending.append(waiting)
             admitted.append((item, None if waiting is not None else self._effect(item, place)))
-        self.counts.end_turn()
+        self.counts.end_turn(planned)
         return admitted
 
     def _decided(

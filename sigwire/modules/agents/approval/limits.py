@@ -16,6 +16,7 @@ from sigwire.errors import ConfigurationError
 from sigwire.journal.packing import digest_of
 from sigwire.keywords import check_whole
 from sigwire.modules.agents.tool_run import ToolRun
+from sigwire.show.numbers import count
 
 __all__ = ["CallCounts", "CallRules", "LimitReason", "check_turns"]
 
@@ -70,8 +71,9 @@ class CallCounts:
         self._repeats: dict[str, tuple[ToolResult | str, int]] = {  # by call: the last result or its digest, how often
             str(key): (str(last), int(n)) for key, last, n in saved.repeats
         }
-        self._repeated = ""
+        self._repeated = self._exhausted = ""
         self._refusals = saved.refusals
+        self._idle = 0  # not saved: a turn whose calls wait is not idle
         self.end: tuple[LimitReason, str] | None = None
         if saved.end:
             reason, why = saved.end
@@ -95,15 +97,23 @@ class CallCounts:
             self.end = ("limit", f"{rules.max_calls} tool calls were used up")
             return f"The limit of {rules.max_calls} tool calls is reached."
         if tool.max_calls is not None and used[tool.name] + planned[tool.name] >= tool.max_calls:
-            return f"The limit of {tool.max_calls} calls of {tool.name} is reached. Continue without it."
+            self._exhausted = tool.name
+            return f"The limit of {count(tool.max_calls, 'call')} of {tool.name} is reached. Continue without it."
         most = None if tool.repeat else rules.max_repeats
         if most is None or used[call.name] < most or self._repeats.get(_key(call), ("", 0))[1] < most:
             return ""
         self._repeated = tool.name
         return f"This call gave the same result {most} times, and is not run again. Do something else."
 
-    def end_turn(self) -> None:
-        """Count a turn with a refused repetition; the second ends the run."""
+    def end_turn(self, planned: Counter[str]) -> None:
+        """Count a turn with a refused repetition; the second ends the run. ``planned``: the calls of the turn that may run.
+
+        A turn that only calls tools without calls left is idle; the second in a row ends the run, because each is paid.
+        """
+        self._idle = 0 if planned else self._idle + bool(self._exhausted)
+        if self._exhausted and self._idle >= _MOST_REFUSALS and self.end is None:
+            self.end = ("limit", f"the model called {self._exhausted} {self._idle} turns after its calls were used up")
+        self._exhausted = ""
         self._refusals += bool(self._repeated)
         if self._repeated and self._refusals >= _MOST_REFUSALS and self.end is None:
             self.end = ("repeat", f"the model repeated a call of {self._repeated} that always gave the same result")

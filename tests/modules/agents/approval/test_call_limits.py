@@ -62,7 +62,34 @@ def test_calls_beyond_the_limit_of_a_tool_fail_and_others_go_on() -> None:
     agent = agent_of([Tool(poll, max_calls=1), other], [calls, SUBMIT])
     result = agent(q="x")
     assert result.termination_reason == "submit"
-    assert texts(result)[:3] == ["running", "The limit of 1 calls of poll is reached. Continue without it.", "5"]
+    assert texts(result)[:3] == ["running", "The limit of 1 call of poll is reached. Continue without it.", "5"]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_run_ends_when_the_model_goes_on_calling_a_tool_without_calls_left(mode: str) -> None:
+    turns = [polls(1, n) for n in range(6)]
+    agent = agent_of([Tool(poll, max_calls=1)], [*turns[:3], EXTRACTED])
+    result = call_in(mode, agent)
+    assert (result.a, result.termination_reason) == ("extracted", "limit")
+    told = "The limit of 1 call of poll is reached. Continue without it."
+    assert texts(result) == ["running", told, told]
+
+
+def test_tool_without_calls_left_stays_in_the_request() -> None:
+    agent = agent_of([Tool(poll, max_calls=1)], [polls(1, 1), polls(1, 2), SUBMIT])
+    assert agent(q="x").termination_reason == "submit"
+    first, *later = [request.tools for request in agent.react.lm.requests]
+    assert later == [first, first]
+    assert "poll" in str(first)
+
+
+def test_turn_with_another_call_resets_the_count_of_idle_turns() -> None:
+    def other(n: int) -> int:
+        return n
+
+    turns: list[Any] = [polls(1, 1), polls(1, 2), [*polls(1, 3), ToolCall("o", "other", {"n": 5})], polls(1, 4), SUBMIT]
+    agent = agent_of([Tool(poll, max_calls=1), other], turns)
+    assert agent(q="x").termination_reason == "submit"
 
 
 @pytest.mark.parametrize("mode", MODES)
