@@ -17,7 +17,7 @@ from sigwire.errors import BudgetSpent, ConfigurationError
 from sigwire.lm.policy.money.budget import Budget
 from sigwire.lm.preview.preview import Preview, preview_of
 from sigwire.modules.ask import Ask
-from sigwire.modules.context.planned import planned_folds, planning
+from sigwire.modules.planned_folds import planned_folds, planning
 from sigwire.modules.tree.walk import Predictor
 from sigwire.observe.place import running
 from sigwire.settings import context

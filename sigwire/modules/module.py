@@ -20,7 +20,6 @@ from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, TextIO, TypeVar, overload
 
 from sigwire.core.json import JsonObject
-from sigwire.core.narrow import is_mapping
 from sigwire.core.record import FieldValues
 from sigwire.core.tools.injected import Injection, injected_parameters, values_of
 from sigwire.effects.loops import block_on, to_thread
@@ -518,8 +517,10 @@ class Module(ChecksKeywords, Walkable, HasCard):
 
     def _prepare(self, state: FieldValues, unsafe: bool) -> list[Callable[[], None]]:
         known = dict(self.named_parameters())
-        if is_mapping(state) and (late := [name for name in state if name not in known and name.endswith("summary")]):
-            self._make_summaries(late)
+        if isinstance(state, Mapping) and (
+            unknown := [name for name in state if name not in known and name.endswith("summary")]
+        ):
+            self._make_summaries(unknown)
             known = dict(self.named_parameters())
         return saving.prepare(type(self).__name__, known, state, unsafe, held_names(self))
 

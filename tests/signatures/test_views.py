@@ -74,7 +74,7 @@ def test_thousand_views_at_random_cuts_are_accepted_by_every_wire(wire: str) -> 
 
 
 def test_whole_conversations_of_the_wire_test_have_no_losses() -> None:
-    """The check above would say nothing of a wire that loses a part of every conversation."""
+    """The check above proves nothing for a wire that loses a part of every conversation."""
     for wire in WIRES:
         history = conversation(1, wire if wire in ("anthropic", "gemini") else None)
         assert not to_provider(messages_of(history), TARGETS[wire]).losses
@@ -111,7 +111,7 @@ def test_task_is_not_pinned_when_the_kept_turns_begin_with_their_own() -> None:
     assert kept is history.messages[1]
 
 
-def test_cleared_results_are_references_with_the_call_that_reads_them() -> None:
+def test_cleared_results_are_references_and_name_the_reading_call() -> None:
     history = History(
         [
             {"question": "?"},
@@ -159,7 +159,7 @@ def test_history_keeps_its_folds(way: str) -> None:
     assert made.view().messages == history.view().messages
 
 
-def test_longer_history_keeps_folds_and_a_slice_drops_them() -> None:
+def test_longer_history_keeps_folds_and_a_slice_has_none() -> None:
     history = folded(conversation(2), Fold(1))
     assert history.append(Message.user("!")).folds == (history + (Message.user("!"),)).folds == history.folds  # noqa: RUF005
     assert history[1:].folds == ()

@@ -29,7 +29,6 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, overload
 
 from sigwire.core.example import Prediction
-from sigwire.core.record import FieldValues
 from sigwire.core.tools.tool import Approve, OnError, Tool
 from sigwire.effects.steps import Steps
 from sigwire.errors import (
@@ -76,11 +75,10 @@ from sigwire.modules.chain_of_thought import ChainOfThought
 from sigwire.modules.module import ReadsInputs
 from sigwire.modules.predict import P, Predict, PredictorClasses, S, signature_of
 from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream, is_streamed
-from sigwire.modules.turn_text import as_text
 from sigwire.signatures.signature import Signature, SignatureClass
-from sigwire.signatures.types.history import Turn
 
 if TYPE_CHECKING:
+    from sigwire.core.record import FieldValues
     from sigwire.modules.agents.session import ChatSession
     from sigwire.modules.context.compaction import Compaction
     from sigwire.signatures.types.history import History
@@ -344,7 +342,7 @@ class ReAct(ReadsInputs, Generic[P, S]):
     def _run(self, state: RunState, limit: int) -> Steps[Prediction]:
         try:
             self.toolbox.check_injected()
-            state.enter(self._room_of(state))
+            state.enter(self._room_of(state), has_tools=bool(self._offered))
             if not self._offered:
                 return (yield from self._run_without_tools(state))
             end = state.end = yield from type(self).turn_steps(self, state, limit)
@@ -401,12 +399,9 @@ class ReAct(ReadsInputs, Generic[P, S]):
         return reached if end is None else end
 
     def _room_of(self, state: RunState) -> Room:
-        room = Room(
+        return Room(
             self, self.react, self.compaction, self.on_turn, lambda: self._inputs_of_turn(state), self.names_for_search
         )
-        if not self._offered:
-            room.recall_query, room.is_query_sent = as_text([Turn(state.inputs)]), True
-        return room
 
     def _inputs_of_turn(self, state: RunState, history: History | None = None) -> dict[str, object]:
         """Return the inputs of the next request."""

@@ -50,8 +50,8 @@ _LEAST = 3_400  # tokens of a request below which no window of a model is looked
 _MOST_REFUSALS = 3
 _AT = 0.85  # as Compaction
 
-# The windows that refusals showed, of the models of this process. Runs of a journal do not read it: they would fold elsewhere
-# when they are resumed.
+# The windows that refusals showed, of the models of this process. Runs of a journal do not read it: they would fold at other
+# turns when they are resumed.
 _learned: WeakKeyDictionary[object, int] = WeakKeyDictionary()
 
 

@@ -117,9 +117,11 @@ class RunState(StepLog):
         reached = self.gate.counts.end
         return None if reached is None else Termination(reached[0], why=reached[1])
 
-    def enter(self, room: Room) -> None:
+    def enter(self, room: Room, *, has_tools: bool) -> None:
         """Set the room of the conversation. A folded one offers the tools of the agent that find what is left out."""
         self.room = room
+        if not has_tools:
+            room.recall_query, room.is_query_sent = as_text([Turn(self.inputs)]), True
         if self.size is not None:
             room.set_size(*self.size)
         if self.history.folds:

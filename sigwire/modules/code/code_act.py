@@ -20,7 +20,6 @@ from sigwire.interpreters.monty import interpreter_of
 from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules.agents.conversation import answer_text, interrupted_result
 from sigwire.modules.agents.react import UNREADABLE, ReAct
-from sigwire.modules.agents.room import OnTurn
 from sigwire.modules.agents.run import Termination
 from sigwire.modules.agents.run_state import EmittingRecorder, RunState, tool_done
 from sigwire.modules.agents.toolbox import ToolRun, ToolsLike
@@ -35,6 +34,7 @@ from sigwire.signatures.signature import Signature
 from sigwire.signatures.types.history import Turn, regrouped
 
 if TYPE_CHECKING:
+    from sigwire.modules.agents.room import OnTurn
     from sigwire.modules.context.compaction import Compaction
 
 __all__ = ["CodeAct"]

@@ -12,7 +12,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from sigwire.core.example import Prediction
-from sigwire.core.record import FieldValues
 from sigwire.core.tools.tool import OnError, Tool
 from sigwire.effects.steps import Steps
 from sigwire.errors import AgentStopped, ConfigurationError, ContextWindowExceededError, ModelError
@@ -47,6 +46,7 @@ from sigwire.settings import current
 from sigwire.signatures.signature import Signature, SignatureClass
 
 if TYPE_CHECKING:
+    from sigwire.core.record import FieldValues
     from sigwire.modules.context.compaction import Compaction
 
 __all__ = ["RLM", "SessionClasses"]

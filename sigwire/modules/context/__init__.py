@@ -4,6 +4,5 @@ compaction    Compaction and its strategies: what a fold leaves out
 sizes         tokens of turns, windows of models, and the window that the text of a refusal names
 folding       the steps of one fold, and the error of a conversation that has nothing left to fold
 summary       the summary of what is left out
-planned       the folds that a preview names
 search_tools  the tools and passages that find what is left out
 """

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from inspect import isgenerator
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from sigwire.core.fold import Fold
 from sigwire.core.json import JsonObject
@@ -21,12 +21,15 @@ from sigwire.keywords import ChecksKeywords
 from sigwire.modules.module import Module
 from sigwire.signatures.types.history import History
 
-if TYPE_CHECKING:
-    from sigwire.modules.context.summary import Summarizer
-
 __all__ = ["DEFAULT", "Compaction", "Draft", "Strategy", "clear_results", "drafted", "drop_oldest", "summarize"]
 
 _TEXT_OF_NOTE = 60  # tokens around a summary
+
+
+class SummarySource(Protocol):
+    """Asks for summaries of what a draft leaves out."""
+
+    def summary(self, draft: Draft, upto: int, program: Module | None, tokens: int) -> Steps[str | None]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,7 @@ class Draft:
     cuts: tuple[int, ...]
     tokens: Callable[[Fold], int] = field(compare=False)
     least: int = 0
-    summarizer: Summarizer | None = field(default=None, repr=False, compare=False)
+    summarizer: SummarySource | None = field(default=None, repr=False, compare=False)
 
     def with_fold(self, **changes: Any) -> Draft:
         """Return the draft with other attributes of its fold: ``upto``, ``cleared``, ``summary``."""

@@ -20,9 +20,9 @@ from sigwire.effects.steps import Steps
 from sigwire.errors import ContextWindowExceededError
 from sigwire.lm.base import LanguageModel
 from sigwire.modules.context.compaction import DEFAULT, Compaction, Draft, drafted
-from sigwire.modules.context.planned import planned_folds
-from sigwire.modules.context.sizes import Sizes, priced_window, tokens_of, window_in_text, window_of_tables
-from sigwire.modules.context.summary import Summarizer
+from sigwire.modules.context.sizes import ConversationSizes, priced_window, tokens_of, window_in_text, window_of_tables
+from sigwire.modules.context.summary import ConversationRoom, Summarizer
+from sigwire.modules.planned_folds import planned_folds
 from sigwire.modules.program_stream import event_path_of, is_streamed
 from sigwire.signatures.types.history import AnyTurn, History, Turn, folded
 from sigwire.signatures.types.views import is_cut, pinned_turns
@@ -30,31 +30,6 @@ from sigwire.signatures.types.views import is_cut, pinned_turns
 __all__ = ["fold_near", "fold_refused", "last_cut", "remaining_error"]
 
 _PASSAGE = 90  # tokens
-
-
-class ConversationRoom(Protocol):
-    """The part of a ``Room`` that a fold needs."""
-
-    owner: Any
-    asker: Any
-    compaction: Compaction | bool
-    counted: tuple[int, int] | None
-    is_cached: bool
-    recall_query: str
-
-    def model(self) -> LanguageModel: ...
-
-    def learned(self, lm: object) -> int | None: ...
-
-    def learn(self, lm: object, window: int) -> None: ...
-
-    def most(self, lm: object, window: int, share: float) -> int: ...
-
-    def set_size(self, tokens: int, turns: int) -> None: ...
-
-    def inputs(self) -> Mapping[str, object]: ...
-
-    def named(self) -> tuple[str, str]: ...
 
 
 class FoldedRun(Protocol):
@@ -68,7 +43,7 @@ class FoldedRun(Protocol):
     def folded(self) -> None: ...
 
 
-class _Place(NamedTuple):
+class _FoldPlace(NamedTuple):
     """The conversation of a run, its model, the window of the model, and the tokens of the next request."""
 
     room: ConversationRoom
@@ -79,7 +54,7 @@ class _Place(NamedTuple):
     waiting: int
 
     @classmethod
-    def of(cls, run: FoldedRun) -> _Place:
+    def of(cls, run: FoldedRun) -> _FoldPlace:
         room: ConversationRoom = run.room
         compaction = room.compaction if isinstance(room.compaction, Compaction) else DEFAULT
         lm = room.model()
@@ -105,7 +80,7 @@ class _Place(NamedTuple):
 
 def fold_near(run: FoldedRun) -> Steps[None]:
     """Fold the conversation of a run if the next request would exceed the share of the window at which folds start."""
-    place = _Place.of(run)
+    place = _FoldPlace.of(run)
     if place.window is None:
         return
     total = place.total()
@@ -118,7 +93,7 @@ def fold_near(run: FoldedRun) -> Steps[None]:
 
 def fold_refused(run: FoldedRun, error: ContextWindowExceededError) -> Steps[bool]:
     """Fold after a refusal, and keep the window that it showed; return False if nothing is left to fold."""
-    place = _Place.of(run)
+    place = _FoldPlace.of(run)
     total = place.total()
     window = window_in_text(str(error)) or place.window or total
     if place.window is None or window < place.window:
@@ -127,11 +102,11 @@ def fold_refused(run: FoldedRun, error: ContextWindowExceededError) -> Steps[boo
     return (yield from _fold(run, place, "refused", max(total, window), 0))
 
 
-def _fold(run: FoldedRun, place: _Place, why: str, total: int, least: int) -> Steps[bool]:
+def _fold(run: FoldedRun, place: _FoldPlace, why: str, total: int, least: int) -> Steps[bool]:
     history, room, compaction, lm = place.history, place.room, place.compaction, place.lm
     latest = history.folds[-1] if history.folds else Fold(0)
     search, reader = room.named() if compaction.search else ("", "")
-    sizes = Sizes(lm.model, history, place.fixed(), total)
+    sizes = ConversationSizes(lm.model, history, place.fixed(), total)
     planned = planned_folds.get()
     draft = Draft(
         history,
@@ -180,7 +155,7 @@ def _role(turn: AnyTurn) -> str:
 
 def remaining_error(run: FoldedRun, error: ContextWindowExceededError) -> ContextWindowExceededError:
     """Return the error of a conversation that does not fit its model, with the sizes of what is left of it."""
-    place = _Place.of(run)
+    place = _FoldPlace.of(run)
     model, turns = place.lm.model, place.history.messages
     parts = _tokens_of_parts(model, place.room)
     last = last_cut(turns)

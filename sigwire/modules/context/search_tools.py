@@ -1,6 +1,6 @@
-"""What finds the turns that are left out: ``search_conversation``, and passages for programs without tools.
+"""The search of the turns that are left out: ``search_conversation``, and passages for programs without tools.
 
-Passages are pieces of turns of about 300 characters with turn number and speaker, ranked by BM25. They are shown in the order
+Passages are parts of turns of about 300 characters with turn number and speaker, ranked by BM25. They are shown in the order
 of the conversation, so that a correction stands behind what it corrects.
 """
 
@@ -98,7 +98,7 @@ def find_passages(history: History, query: str, count: int) -> list[_Passage]:
 
 def _passages(number: int, turn: AnyTurn, tools: set[str]) -> Iterator[_Passage]:
     for speaker, text in _speakers(turn, tools):
-        yield from (_Passage(number, speaker, piece) for piece in _pieces(text))
+        yield from (_Passage(number, speaker, part) for part in _parts(text))
 
 
 def _speakers(turn: AnyTurn, tools: set[str]) -> Iterator[tuple[str, str]]:
@@ -111,10 +111,10 @@ def _speakers(turn: AnyTurn, tools: set[str]) -> Iterator[tuple[str, str]]:
     yield from ((f"result of {each.name}", each.text) for each in turn.tool_results if each.name not in tools)
 
 
-def _pieces(text: str) -> Iterator[str]:
-    """Yield a text in pieces that end at a blank if there is one in their second half.
+def _parts(text: str) -> Iterator[str]:
+    """Yield a text in parts that end at a blank if there is one in their second half.
 
-    >>> list(map(len, _pieces("word " * 100)))
+    >>> list(map(len, _parts("word " * 100)))
     [299, 199]
     """
     start, text = 0, text.strip()
@@ -125,8 +125,8 @@ def _pieces(text: str) -> Iterator[str]:
             and (blank := max(text.rfind(" ", start, end), text.rfind("\n", start, end))) > start + _LENGTH // 2
         ):
             end = blank
-        if piece := text[start:end].strip():
-            yield piece
+        if part := text[start:end].strip():
+            yield part
         start = end
 
 

@@ -19,7 +19,7 @@ from sigwire.modules.turn_text import as_text
 from sigwire.signatures.types.history import AnyTurn, History
 from sigwire.signatures.types.views import folded_start
 
-__all__ = ["Sizes", "priced_window", "tokens_of", "window_in_text", "window_of_tables"]
+__all__ = ["ConversationSizes", "priced_window", "tokens_of", "window_in_text", "window_of_tables"]
 
 
 def tokens_of(model: str, turns: Iterable[AnyTurn]) -> list[int]:
@@ -30,7 +30,7 @@ def tokens_of(model: str, turns: Iterable[AnyTurn]) -> list[int]:
     ]
 
 
-class Sizes:
+class ConversationSizes:
     """Tokens of the requests of one conversation, by fold. ``total``: those of the present view, ``fixed``: those around it.
 
     The estimate is scaled so that the present view has ``total`` tokens.

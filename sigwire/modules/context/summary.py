@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sigwire.adapters.finish import check_finish_reason
 from sigwire.adapters.plan import Plan
@@ -33,11 +33,10 @@ from sigwire.signatures.types.history import AnyTurn
 
 if TYPE_CHECKING:
     from sigwire.core.events import ProgramEvent, StreamEvent
-    from sigwire.modules.context.compaction import Draft
-    from sigwire.modules.context.folding import ConversationRoom
+    from sigwire.modules.context.compaction import Compaction, Draft
     from sigwire.modules.program_stream import EventReader
 
-__all__ = ["ConversationSummary", "Summarizer", "SummaryPredict", "summary_predictor"]
+__all__ = ["ConversationRoom", "ConversationSummary", "Summarizer", "SummaryPredict", "summary_predictor"]
 
 _PROMPT = 250  # tokens of the text behind the prefix
 _LONGEST_RESULT = 2_000  # characters of a turn in the text that is summarized
@@ -83,11 +82,36 @@ def summary_predictor() -> SummaryPredict:
     return SummaryPredict(ConversationSummary)
 
 
-class Summarizer:
-    """Asks for the summary of a draft, for one conversation. ``left``: the tokens of the window that its request leaves."""
+class ConversationRoom(Protocol):
+    """The part of a ``Room`` that a fold needs."""
 
-    def __init__(self, room: ConversationRoom, lm: LanguageModel, left: int) -> None:
-        self._room, self._lm, self._left = room, lm, left
+    owner: Any
+    asker: Any
+    compaction: Compaction | bool
+    counted: tuple[int, int] | None
+    is_cached: bool
+    recall_query: str
+
+    def model(self) -> LanguageModel: ...
+
+    def learned(self, lm: object) -> int | None: ...
+
+    def learn(self, lm: object, window: int) -> None: ...
+
+    def most(self, lm: object, window: int, share: float) -> int: ...
+
+    def set_size(self, tokens: int, turns: int) -> None: ...
+
+    def inputs(self) -> Mapping[str, object]: ...
+
+    def named(self) -> tuple[str, str]: ...
+
+
+class Summarizer:
+    """Asks for the summary of a draft, for one conversation. ``rest``: the tokens of the window beside the conversation."""
+
+    def __init__(self, room: ConversationRoom, lm: LanguageModel, rest: int) -> None:
+        self._room, self._lm, self._rest = room, lm, rest
 
     def summary(self, draft: Draft, upto: int, program: Module | None, tokens: int) -> Steps[str | None]:
         """Return the summary of the turns that a draft leaves out before ``upto``; ``None`` with a warning if there is none.
@@ -129,7 +153,7 @@ class Summarizer:
     def _prefix(self, predictor: Predict[..., Any], kept: int, tokens: int) -> Request | None:
         """Return the request behind the cached prefix; ``None`` if the prefix is not cached."""
         asker = self._room.asker
-        if self._left < tokens + _PROMPT or not isinstance(asker, Predict):
+        if self._rest < tokens + _PROMPT or not isinstance(asker, Predict):
             return None
         if not (self._room.is_cached or _has_cached_price(self._lm)):
             return None

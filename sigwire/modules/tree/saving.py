@@ -87,10 +87,10 @@ def prepare(
             "the program again to silence this."
         )
     # A state has the predictor of summaries only if it was changed.
-    late = {
+    absent = {
         name: restore for name in parameters.keys() - names if (restore := _restore_of(parameters[name])) is not None
     }
-    parameters = {name: each for name, each in parameters.items() if name not in kept and name not in late}
+    parameters = {name: each for name, each in parameters.items() if name not in kept and name not in absent}
     if missing := sorted(parameters.keys() - names):
         raise MissingState(
             f"The saved state has nothing for {', '.join(missing)} (loading {owner}; it has {', '.join(sorted(names))}). "
@@ -102,7 +102,7 @@ def prepare(
             "Load it into the program that saved it. Nothing was changed."
         )
     changes = [prepare_one(name, parameter, state[name], unsafe) for name, parameter in parameters.items()]
-    return [*changes, *late.values()]
+    return [*changes, *absent.values()]
 
 
 def _restore_of(parameter: Parameter) -> Callable[[], None] | None:

@@ -96,9 +96,9 @@ class History(FieldType, HasCard):
     _shown_by = "sigwire.signatures.cards.histories:history"
     messages: tuple[AnyTurn, ...]
     folds: tuple[Fold, ...]
-    """The turns that were left out of requests, as often as that was decided anew. The latest fold counts."""
+    """The turns that were left out of requests, in the order of the folds. The latest fold counts."""
     derived: dict[str, Any]
-    """What is computed of the turns. Longer histories with the same folds share it."""
+    """Results that are computed of the turns. Longer histories with the same folds share it."""
     _shown: History | None
 
     def __init__(self, messages: Iterable[FieldValues | Message] = ()) -> None:

@@ -1,4 +1,4 @@
-"""What is sent of a conversation with a fold. Pure: the turns and the fold decide.
+"""The view of a conversation with a fold: the turns that a request sends. Pure: the turns and the fold decide.
 
 A view has the pinned turns, one user message with a note and the summary, and the turns from ``upto`` on. Pinned are a system
 message that begins the conversation, and the task of the turns that follow if it is left out. Kept turns are the same objects.
@@ -58,11 +58,11 @@ def folded_start(turns: Sequence[T | Message], fold: Fold) -> tuple[T | Message,
     return (*start, *(_with_references(turn, fold.reader) for turn in turns[upto : max(upto, fold.cleared)]))
 
 
-def _note(fold: Fold, left_out: int) -> str:
+def _note(fold: Fold, number: int) -> str:
     found = [f'{fold.search}(query="...") finds passages of them'] if fold.search else []
     found += [f'{fold.reader}(id="...") returns a whole tool result'] if fold.reader else []
     how = f" They are kept: {', and '.join(found)}." if found else ""
-    note = f"[Note: the {left_out} earliest turns of this conversation were left out to save space.{how}"
+    note = f"[Note: the {number} earliest turns of this conversation were left out to save space.{how}"
     if not fold.summary:
         return f"{note}]"
     return f"{note} A summary of them follows, quoted as data; it may lack details.]\n{quoted(fold.summary)}"

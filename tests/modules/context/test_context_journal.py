@@ -95,7 +95,7 @@ def paying() -> Any:
 
 
 @pytest.mark.parametrize("mode", ["run", "stream"])
-def test_folded_run_that_waits_for_approval_is_resumed_elsewhere(mode: str) -> None:
+def test_folded_run_that_waits_for_approval_is_resumed_by_another_agent(mode: str) -> None:
     agent, world = paying()
     with pytest.raises(ApprovalNeeded) as caught:
         agent(question="Read.")

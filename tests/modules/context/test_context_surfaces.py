@@ -12,7 +12,6 @@ import sigwire
 from sigwire import AgentRun, CodeAct, Compaction, FakeLM, Fold, History, Module, Predict, ReAct, StateError
 from sigwire.compaction import clear_results, drop_oldest, summarize
 from sigwire.modules.code.rlm import RLM
-from sigwire.show.text import as_text as show_text
 from sigwire.signatures.types.history import folded
 from tests.modules.context.test_folding import agent_of, reading
 from tests.modules.context.worlds import World, note_of
@@ -43,7 +42,7 @@ def test_state_has_the_summary_only_if_it_was_changed(target: Any, is_inside: bo
     assert loaded.summary.signature.instructions == NEWEST
     other.load_state(plain)
     assert loaded.summary.is_default
-    with pytest.raises(StateError, match="nosuch.summary"):
+    with pytest.raises(StateError, match=r"nosuch\.summary"):
         other.load_state({**state, "nosuch.summary": state[name]})
 
 
@@ -91,8 +90,8 @@ def test_program_that_folds_is_a_finding() -> None:
 def test_card_has_a_bar_of_the_turns_that_are_left_out() -> None:
     history = History([{"question": f"q{number}"} for number in range(4)])
     plain, card = (
-        show_text(history),
-        show_text(folded(history, Fold(3, summary="s", tokens_before=6820, tokens_after=1590))),
+        text_card(history_card(history)),
+        text_card(history_card(folded(history, Fold(3, summary="s", tokens_before=6820, tokens_after=1590)))),
     )
     assert "turns 0-2" in card
     assert "6,820 → 1,590 tokens" in card
