@@ -146,7 +146,7 @@ class Room:
 
     def learned(self, lm: object) -> int | None:
         """Return the window that refusals showed: of this run, or of this process if the run has no journal."""
-        if (frame := current_frame()) is not None and frame.run:
+        if _is_recorded():
             return self.refused
         try:
             known = _learned.get(lm)
@@ -197,12 +197,27 @@ class Room:
             return bound >= _LEAST
         return bound > self.most(lm, window, _AT if own is None else own.at)
 
-    def set_size(self, tokens: int, turns: int) -> None:
-        """Set the tokens of the first ``turns`` turns of the conversation, as far as they are sent."""
-        self.counted = (tokens, turns)
-        self._bound, self._turns = tokens, turns
+    def set_size(self, tokens: int, history: History) -> None:
+        """Set the tokens of the conversation, as far as it is sent. The next run that continues it begins with them."""
+        self.counted = (tokens, len(history))
+        self._bound, self._turns = self.counted
+        history.derived["size"] = (tokens, history.messages, history.folds)
 
-    def add_answer(self, prediction: object, turns: int, *, is_own_view: bool) -> None:
+    def begin(self, history: History, size: tuple[int, int] | None = None) -> None:
+        """Begin with the tokens that a suspended run had counted, or an earlier one of this process.
+
+        A run of a journal begins without those of an earlier one: a resumed run may get its history from a file.
+        """
+        self.counted, self._bound, self._turns = None, 0, 0
+        if size is None and (known := history.derived.get("size")) and not _is_recorded():
+            tokens, turns, folds = known
+            if folds is history.folds and turns and turns[-1] is history.messages[len(turns) - 1]:
+                size = (tokens, len(turns))
+        if size is not None and size[1] <= len(history):
+            self.counted = size
+            self._bound, self._turns = size
+
+    def add_answer(self, prediction: object, history: History, *, is_own_view: bool) -> None:
         """Keep what the provider counted of a request. ``is_own_view``: the view was not replaced."""
         response = meta_of(prediction).response if isinstance(prediction, Prediction) else None
         if response is None:
@@ -210,7 +225,7 @@ class Room:
         self.answered = response.attempts[-1].model if response.attempts else response.model
         self.is_cached = bool(response.usage.cached_tokens)
         if is_own_view and self.is_counted and response.usage.input_tokens:
-            self.set_size(response.usage.input_tokens, turns)
+            self.set_size(response.usage.input_tokens, history)
 
     def replaced(self, history: History) -> Steps[History]:
         """Return the history with the view of ``on_turn`` for the next request."""
@@ -241,6 +256,11 @@ def with_names(history: History, room: Room) -> History:
     if (search, reader) == (fold.search, fold.reader):
         return history
     return folded(history, replace(fold, why="tools", search=search, reader=reader))
+
+
+def _is_recorded() -> bool:
+    frame = current_frame()
+    return frame is not None and bool(frame.run)
 
 
 def _characters(turn: AnyTurn) -> int:
@@ -307,5 +327,5 @@ def ask_in_room(run: AskedRun, ask: Callable[[History], Steps[Any]], *, is_turn:
         else:
             prediction = answer if isinstance(answer, Prediction) else run.prediction
             if is_turn and prediction is not before:
-                room.add_answer(prediction, len(run.history), is_own_view=is_own)
+                room.add_answer(prediction, run.history, is_own_view=is_own)
             return answer

@@ -122,8 +122,7 @@ class RunState(StepLog):
         self.room = room
         if not has_tools:
             room.recall_query, room.is_query_sent = as_text([Turn(self.inputs)]), True
-        if self.size is not None:
-            room.set_size(*self.size)
+        room.begin(self.history, self.size)
         if self.history.folds:
             self.history = with_names(self.history, room)
             self.folded()

@@ -100,7 +100,7 @@ class ChatSession(StepsModule):
             )
         try:
             before, inputs = (self.conversation, inputs) if self._is_agent else _asked_again(self.conversation, inputs)
-            asked = None if self._is_agent else _AskedSession(before, self._room_for(inputs))
+            asked = None if self._is_agent else _AskedSession(before, self._room_for(before, inputs))
             try:
                 if asked is None:
                     result = yield from self.program.call_steps(**{self._input: before}, **inputs)
@@ -127,12 +127,13 @@ class ChatSession(StepsModule):
             return self.conversation
         return before.append(Turn(inputs), _NO_ANSWER) if is_cancelled else _with_folds_of(self.conversation, before)
 
-    def _room_for(self, inputs: FieldValues) -> Room:
+    def _room_for(self, before: History, inputs: FieldValues) -> Room:
         """Return the room of the conversation for a call with these inputs."""
         predictors = self.program.predictors()[:1]
         room = self._room = self._room or Room(
             self, predictors[0] if predictors else None, self.compaction, self.on_turn
         )
+        room.begin(before)
         room.asker, room.is_counted = predictors[0] if predictors else None, isinstance(self.program, Predictor)
         room.recall_query = as_text([Turn(inputs)])
         return room

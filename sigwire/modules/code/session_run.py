@@ -68,6 +68,7 @@ class SessionRun(CodeRun):
     def enter(self, room: Room) -> None:
         """Set the room of the conversation. A folded one has the functions that find what is left out."""
         self.room = room
+        room.begin(self.history)
         if self.history.folds:
             self.history = with_names(self.history, room)
             self.folded()

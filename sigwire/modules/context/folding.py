@@ -88,7 +88,7 @@ def fold_near(run: FoldedRun) -> Steps[None]:
         is_over = total + place.waiting > place.window
         yield from _fold(run, place, "window", total, 0 if is_over else place.window // 20)
     else:
-        place.room.set_size(total, len(place.history))
+        place.room.set_size(total, place.history)
 
 
 def fold_refused(run: FoldedRun, error: ContextWindowExceededError) -> Steps[bool]:
@@ -129,7 +129,7 @@ def _fold(run: FoldedRun, place: _FoldPlace, why: str, total: int, least: int) -
         planned.append(fold)
         return False
     run.history = folded(history, fold)
-    room.set_size(fold.tokens_after, len(history))
+    room.set_size(fold.tokens_after, run.history)
     run.folded()
     if is_streamed():
         yield Emit(Compacted(fold, **event_path_of(room.owner)._asdict()))

@@ -56,7 +56,7 @@ class _Index:
     """The passages of the first turns of a conversation; grows with it."""
 
     def __init__(self) -> None:
-        self._words, self._passages, self._turns = WordIndex[int](), list[_Passage](), list[AnyTurn]()
+        self._words, self._passages, self._turns = WordIndex[int](length=0.4), list[_Passage](), list[AnyTurn]()
         self._lock = threading.Lock()
 
     def is_of(self, history: History) -> bool:

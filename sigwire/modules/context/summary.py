@@ -29,7 +29,7 @@ from sigwire.observe.usage import record_warnings
 from sigwire.settings import current
 from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature
-from sigwire.signatures.types.history import AnyTurn
+from sigwire.signatures.types.history import AnyTurn, History
 
 if TYPE_CHECKING:
     from sigwire.core.events import ProgramEvent, StreamEvent
@@ -100,7 +100,7 @@ class ConversationRoom(Protocol):
 
     def most(self, lm: object, window: int, share: float) -> int: ...
 
-    def set_size(self, tokens: int, turns: int) -> None: ...
+    def set_size(self, tokens: int, history: History) -> None: ...
 
     def inputs(self) -> Mapping[str, object]: ...
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sigwire.core.cards.messages import message_cards, unanswered_rows
+from sigwire.core.fold import Fold
 from sigwire.core.messages import Message
 from sigwire.show.card import Card
 from sigwire.show.lines import CardLine
@@ -21,18 +22,21 @@ def history_card(history: History) -> Card:
     """Return the card of a history. Turns that requests leave out are folded, under a bar with the tokens of both."""
     turns = history.messages
     upto = history.folds[-1].upto if history.folds else 0
-    children = [*_folded_card(history, upto), *message_cards(turns[upto:])]
-    return Card("History", _counts(history), unanswered_rows(turns), children=children)
+    rows, children = list(unanswered_rows(turns)), message_cards(turns[upto:])
+    if history.folds:
+        rows.append(("left out", [_bar(history.folds[-1])]))
+    if upto:
+        children = [Card(_numbers(upto), "left out", children=message_cards(turns[:upto])), *children]
+    return Card("History", _counts(history), rows, children=children)
 
 
-def _folded_card(history: History, upto: int) -> list[Card]:
-    if not upto:
-        return []
-    fold = history.folds[-1]
-    sizes = f"{fold.tokens_before:,} → {fold.tokens_after:,} tokens"
-    rows: list[tuple[str, list[CardLine]]] = [("summary", [fold.summary])] if fold.summary else []
-    title = f"turns 0-{upto - 1}" if upto > 1 else "turn 0"
-    return [Card(title, f"left out: {sizes}", rows, children=message_cards(history.messages[:upto]))]
+def _bar(fold: Fold) -> CardLine:
+    """Return ``turns 0-41: 6,820 → 1,590 tokens``."""
+    return f"{_numbers(fold.upto) or 'results'}: {fold.tokens_before:,} → {fold.tokens_after:,} tokens"
+
+
+def _numbers(upto: int) -> str:
+    return f"turns 0-{upto - 1}" if upto > 1 else "turn 0" if upto else ""
 
 
 def _counts(history: History) -> str:

@@ -12,6 +12,8 @@ import sigwire
 from sigwire import AgentRun, CodeAct, Compaction, FakeLM, Fold, History, Module, Predict, ReAct, StateError
 from sigwire.compaction import clear_results, drop_oldest, summarize
 from sigwire.modules.code.rlm import RLM
+from sigwire.show.text import text_card
+from sigwire.signatures.cards.histories import history_card
 from sigwire.signatures.types.history import folded
 from tests.modules.context.test_folding import agent_of, reading
 from tests.modules.context.worlds import World, note_of
@@ -54,7 +56,8 @@ def test_saved_program_keeps_its_compaction(tmp_path: Path) -> None:
         sigwire.save_program(module, tmp_path / "program.json")
         loaded: Any = sigwire.load_program(tmp_path / "program.json", functions=[len])
         assert loaded.compaction == module.compaction
-    assert CodeAct("question -> answer", compaction={"window": 9}).compaction == Compaction(window=9)
+    window: Any = {"window": 9}
+    assert CodeAct("question -> answer", compaction=window).compaction == Compaction(window=9)
     with pytest.raises(StateError, match="steps of a Compaction are code"):
         sigwire.save_program(
             ReAct("question -> answer", compaction=Compaction([drop_oldest()])), tmp_path / "program.json"
