@@ -37,7 +37,7 @@ from sigwire import (
     Usage,
 )
 from sigwire.compaction import drop_oldest
-from sigwire.core.json import dumps
+from sigwire.core.json import JsonValue, dumps
 
 __all__ = ["VIEWS", "Row", "Searching", "measured", "table"]
 
@@ -139,7 +139,8 @@ class Reader(FakeLM):
         question = next(
             text for text in reversed(_user_texts(request)) if "[Note:" not in text and "[turn " not in text
         )
-        offered = {tool["function"]["name"] for tool in request.tools}  # type: ignore[index, call-overload]
+        tools: Any = request.tools
+        offered = {str(tool["function"]["name"]) for tool in tools}
         last = request.messages[-1]
         if (found := re.search(r"Look up (\w+)\.", question)) and last.role != "tool":
             return _called("look_up", name=found[1])
@@ -157,7 +158,7 @@ class Reader(FakeLM):
         return _called("submit", answer=answer) if "submit" in offered else {"answer": answer}
 
 
-def _called(name: str, /, **arguments: object) -> Choice:
+def _called(name: str, /, **arguments: JsonValue) -> Choice:
     return Choice(tool_calls=(ToolCall("", name, dict(arguments)),), finish_reason="tool_calls")
 
 

@@ -31,7 +31,7 @@ from sigwire.compaction import Draft, clear_results, drop_oldest, summarize
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import dumps
 from sigwire.modules.context.sizes import window_in_text
-from tests.modules.context.worlds import World, called, last_result, note_of, shown_texts
+from tests.modules.context.worlds import World, called, last_result, names_of, note_of, shown_texts
 
 MODES = ["run", "arun", "stream", "astream"]
 NATIVE = {"native_tools": True, "parallel_tool_calls": True, "tool_choice": True}
@@ -395,7 +395,7 @@ class Searcher(World):
 
     def _next(self, request: Any) -> Choice:
         result = last_result(request)
-        offered = [tool["function"]["name"] for tool in request.tools]
+        offered = names_of(request)
         if result is not None and result.name not in ("page",):
             self.found.append(result.text)
             return called("s", "submit", answer=result.text)
@@ -419,7 +419,7 @@ def test_search_is_offered_from_the_request_after_the_fold_on() -> None:
     world = World(reading(15), 2000)
     agent_of(world, compaction=Compaction([drop_oldest()], window=2000))(question="Read.")
     for request in world.requests:
-        names = [tool["function"]["name"] for tool in request.tools]
+        names = names_of(request)
         assert ("search_conversation" in names) == (note_of(request) is not None)
         assert names[:2] == ["page", "submit"]
 
@@ -431,7 +431,7 @@ def test_result_that_was_left_out_is_read_in_a_later_run() -> None:
     agent = agent_of(later, compaction=Compaction(window=2000))
     second = agent(question="What did page 0 say?", history=History.from_json(first.history.to_json()))
     assert "fact f0 is v0" in second.steps[0].results[0].text
-    names = [tool["function"]["name"] for tool in later.requests[0].tools]
+    names = names_of(later.requests[0])
     assert names == ["page", "submit", "read_result", "search_conversation"]
 
 
@@ -448,7 +448,7 @@ def test_search_of_a_name_that_is_taken_gets_another() -> None:
     note = note_of(world.turns[-1])
     assert note is not None
     assert 'search_conversation_2(query="...")' in note.text
-    assert "search_conversation_2" in [tool["function"]["name"] for tool in world.turns[-1].tools]
+    assert "search_conversation_2" in names_of(world.turns[-1])
 
 
 def test_note_names_no_call_without_search() -> None:
@@ -457,7 +457,7 @@ def test_note_names_no_call_without_search() -> None:
     note = note_of(world.turns[-1])
     assert note is not None
     assert "(query=" not in note.text
-    assert [tool["function"]["name"] for tool in world.turns[-1].tools] == ["page", "submit"]
+    assert names_of(world.turns[-1]) == ["page", "submit"]
     later = World(reading(1), 2000)
     agent_of(later, compaction=Compaction(window=2000))(question="Go on.", history=history)
     assert 'search_conversation(query="...")' in "".join(shown_texts(later.requests[0]))

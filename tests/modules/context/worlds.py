@@ -16,9 +16,7 @@ from sigwire.core.messages import Message
 from sigwire.core.response import Response, Usage
 from sigwire.core.tools.calls import ToolResult
 
-__all__ = ["SUMMARY_MARK", "World", "shown_texts", "tokens_of_request"]
-
-SUMMARY_MARK = "summary_so_far"
+__all__ = ["World", "called", "last_result", "names_of", "note_of", "shown_texts", "tokens_of_request"]
 
 
 def shown_texts(request: Request) -> list[str]:
@@ -107,3 +105,8 @@ def last_result(request: Request) -> ToolResult | None:
 def note_of(request: Request) -> Message | None:
     """Return the note of what is left out."""
     return next((each for each in request.messages if each.role == "user" and "earliest turns" in each.text), None)
+
+
+def names_of(request: Any) -> list[str]:
+    """Return the names of the tools that a request offers."""
+    return [tool["function"]["name"] for tool in request.tools]
