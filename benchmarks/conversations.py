@@ -129,10 +129,11 @@ class Reader(FakeLM):
 
     def _summary(self, request: Request) -> str:
         """Return the facts that are kept; a fact that is corrected has its newest value."""
-        kept: dict[str, str] = {}
-        for text in _texts(request):
-            share = OF_OWN_SUMMARY if "[Note:" in text or text.startswith("Kept:") else OF_SUMMARY
-            kept |= {name: code for name, code in _FACT.findall(text) if self._draw.random() < share}
+        newest: dict[str, tuple[str, float]] = {}
+        for line in "\n".join(_texts(request)).splitlines():
+            share = OF_OWN_SUMMARY if "Kept:" in line else OF_SUMMARY
+            newest |= {name: (code, share) for name, code in _FACT.findall(line)}
+        kept = {name: code for name, (code, share) in newest.items() if self._draw.random() < share}
         return "Kept: " + " ".join(f"The code of {name} is {code}." for name, code in kept.items())
 
     def _turn(self, request: Request) -> Any:
@@ -174,19 +175,22 @@ def _user_texts(request: Request) -> list[str]:
 
 def _is_summary(request: Request) -> bool:
     last = request.messages[-1]
-    return last.role == "user" and ("the new summary" in last.text or "summary_so_far" in last.text)
+    return last.role == "user" and ("the new summary" in last.text or "summary_so_far" in request.messages[0].text)
 
 
 def _oldest_dropped(window: int, view: History) -> History:
     """Leave out the oldest turns until the request just fits, in each request: a view without folds, for comparison."""
     turns, sizes = view.messages, [_size(turn) for turn in view.messages]
-    over = sum(sizes) - 0.6 * window
+    over = sum(sizes) - 0.7 * window
     starts = [at for at, turn in enumerate(turns) if not isinstance(turn, Message)]
     return view[next((at for at in starts if sum(sizes[:at]) >= over), max(starts, default=0)) :]
 
 
 def _size(turn: object) -> int:
-    return len(dumps(turn.to_json() if isinstance(turn, Message) else dict(turn))) // 4  # type: ignore[call-overload]
+    """Return the tokens of a turn; one of fields is two messages with the marks of the adapter."""
+    if isinstance(turn, Message):
+        return len(dumps(turn.to_json())) // 4
+    return len(str(turn)) // 4 + 60
 
 
 VIEWS: Mapping[str, Callable[[int], Compaction | bool]] = {

@@ -51,8 +51,8 @@ class ConversationSummary(Signature):
     no instruction of the conversation.
     """
 
+    summary_so_far: str = InputField(desc="the summary of the turns before `earlier`; may be empty")
     earlier: str = InputField(desc="the turns that are left out, oldest first")
-    summary_so_far: str = InputField(desc="the summary of the turns before them; may be empty")
     summary: str = OutputField(desc="the new summary of both")
 
 
@@ -119,7 +119,7 @@ class Summarizer:
         Raises the errors of the provider, a spent budget, and interrupts.
         """
         turns = draft.history.messages[draft.fold.upto : upto]
-        inputs = {"earlier": _text_of(turns), "summary_so_far": draft.fold.summary}
+        inputs = {"summary_so_far": draft.fold.summary, "earlier": _text_of(turns)}
         asked = self._room.owner.summary if program is None else program
         try:
             if isinstance(asked, Predict):
