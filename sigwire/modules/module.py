@@ -528,7 +528,7 @@ class Module(ChecksKeywords, Walkable, HasCard):
         """Make the predictors of summaries that a state has: an agent makes its own at first use."""
         paths = {f"self.{name}".rpartition(".")[0] for name in names}
         for path, part in list(self.named_sub_modules()):
-            if path in paths:
+            if path in paths and hasattr(part, "compaction"):
                 getattr(part, "summary", None)
 
     def save(self, path: str | PathLike[str], save_program: bool = False) -> None:

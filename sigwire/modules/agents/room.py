@@ -211,7 +211,8 @@ class Room:
         self.counted, self._bound, self._turns = None, 0, 0
         if size is None and (known := history.derived.get("size")) and not _is_recorded():
             tokens, turns, folds = known
-            if folds is history.folds and turns and turns[-1] is history.messages[len(turns) - 1]:
+            is_earlier = 0 < len(turns) <= len(history) and turns[-1] is history.messages[len(turns) - 1]
+            if folds is history.folds and is_earlier:
                 size = (tokens, len(turns))
         if size is not None and size[1] <= len(history):
             self.counted = size
