@@ -1,7 +1,7 @@
 """A session of 60 turns in a window of 4,000 tokens, offline: ``python examples/long_session.py``.
 
-The conversation keeps all turns. Requests leave out the oldest ones; each fold is printed. At the end, the turns that are left out
-are searched as an agent searches them.
+The conversation keeps all turns. Requests leave out the oldest ones; each fold is printed. At the end, the turns that are left
+out are searched as an agent searches them.
 """
 
 from __future__ import annotations

@@ -517,8 +517,9 @@ class Module(ChecksKeywords, Walkable, HasCard):
 
     def _prepare(self, state: FieldValues, unsafe: bool) -> list[Callable[[], None]]:
         known = dict(self.named_parameters())
-        if isinstance(state, Mapping) and (
-            unknown := [name for name in state if name not in known and name.endswith("summary")]
+        given: Any = state  # of any type, which saving.prepare refuses
+        if isinstance(given, Mapping) and (
+            unknown := [str(name) for name in given if name not in known and str(name).endswith("summary")]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
         ):
             self._make_summaries(unknown)
             known = dict(self.named_parameters())

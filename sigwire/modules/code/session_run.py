@@ -79,7 +79,7 @@ class SessionRun(CodeRun):
         if fold.search and self._tools is not None:
             self.large = self.large or LargeResults(self._tools.toolbox)
             self.large.offer_search(fold, lambda: self.history)
-            self._tools = HostTools(self.large.toolbox)
+            self.set_tools(HostTools(self.large.toolbox))
 
     def shorten(self) -> bool:
         """Return False: the conversation has no other form. A subclass may have one that is not folded."""

@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from inspect import isgenerator
-from typing import Any, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias, cast
 
 from sigwire.core.fold import Fold
 from sigwire.core.json import JsonObject
@@ -146,9 +146,8 @@ def _dropped(draft: Draft, room: int) -> Draft | None:
 
 def drafted(strategy: Strategy, draft: Draft) -> Steps[Draft]:
     """Return the checked draft of a strategy. Raises ``ConfigurationError`` for one that is no fold of the conversation."""
-    made: Any = strategy(draft)
-    if isgenerator(made):
-        made = yield from made
+    given: object = strategy(draft)
+    made: object = (yield from cast("Steps[object]", given)) if isgenerator(given) else given
     if not isinstance(made, Draft):
         raise _wrong(
             strategy, f"returned {type(made).__name__}", "a Draft, such as draft.with_fold(upto=draft.cuts[0])"

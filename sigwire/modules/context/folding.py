@@ -14,6 +14,7 @@ from sigwire.core.events import Compacted
 from sigwire.core.fold import Fold
 from sigwire.core.json import dumps
 from sigwire.core.messages import Message
+from sigwire.core.narrow import is_items
 from sigwire.core.tools.tool import Tool
 from sigwire.effects.emitting import Emit
 from sigwire.effects.steps import Steps
@@ -191,5 +192,5 @@ def _tokens_of_parts(model: str, room: ConversationRoom) -> dict[str, int]:
 
 def _tools_of(inputs: Mapping[str, Any]) -> Iterator[Tool]:
     for value in inputs.values():
-        if isinstance(value, list | tuple):
+        if is_items(value):
             yield from (item for item in value if isinstance(item, Tool))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from sigwire.adapters.finish import check_finish_reason
 from sigwire.adapters.plan import Plan
@@ -120,10 +120,12 @@ class Summarizer:
         """
         turns = draft.history.messages[draft.fold.upto : upto]
         inputs = {"summary_so_far": draft.fold.summary, "earlier": _text_of(turns)}
-        asked = self._room.owner.summary if program is None else program
+        asked: Any = self._room.owner.summary if program is None else program
         try:
             if isinstance(asked, Predict):
-                text = yield from self._asked(asked, inputs, len(draft.history) - upto, tokens)
+                text = yield from self._asked(
+                    cast("Predict[..., Any]", asked), inputs, len(draft.history) - upto, tokens
+                )
             else:
                 text = _text_of_result((yield from called_steps(asked, [], inputs)))
             if not text.strip():
