@@ -116,7 +116,7 @@ def _fold(run: FoldedRun, place: _FoldPlace, why: str, total: int, least: int) -
         tuple(at for at in range(latest.upto, last_cut(history.messages) + 1) if is_cut(history.messages, at)),
         sizes.tokens,
         least,
-        Summarizer(room, lm, (place.window or total) - total) if planned is None else None,
+        Summarizer(room, lm, place.window or total, total) if planned is None else None,
     )
     for strategy in compaction.steps:
         if draft.fits:

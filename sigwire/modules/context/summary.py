@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 __all__ = ["ConversationRoom", "ConversationSummary", "Summarizer", "SummaryPredict", "summary_predictor"]
 
 _PROMPT = 250  # tokens of the text behind the prefix
-_LONGEST_RESULT = 2_000  # characters of a turn in the text that is summarized
+_CHARACTERS = 2  # of the text that is summarized, for each token of the window: the request must fit
+_LONGEST_TURN, _SHORTEST_TURN = 2_000, 200  # characters of a turn in that text
 
 
 class ConversationSummary(Signature):
@@ -108,10 +109,10 @@ class ConversationRoom(Protocol):
 
 
 class Summarizer:
-    """Asks for the summary of a draft, for one conversation. ``rest``: the tokens of the window beside the conversation."""
+    """Asks for the summary of a draft, for one conversation of ``total`` tokens in a ``window``."""
 
-    def __init__(self, room: ConversationRoom, lm: LanguageModel, rest: int) -> None:
-        self._room, self._lm, self._rest = room, lm, rest
+    def __init__(self, room: ConversationRoom, lm: LanguageModel, window: int, total: int) -> None:
+        self._room, self._lm, self._window, self._rest = room, lm, window, window - total
 
     def summary(self, draft: Draft, upto: int, program: Module | None, tokens: int) -> Steps[str | None]:
         """Return the summary of the turns that a draft leaves out before ``upto``; ``None`` with a warning if there is none.
@@ -119,7 +120,7 @@ class Summarizer:
         Raises the errors of the provider, a spent budget, and interrupts.
         """
         turns = draft.history.messages[draft.fold.upto : upto]
-        inputs = {"summary_so_far": draft.fold.summary, "earlier": _text_of(turns)}
+        inputs = {"summary_so_far": draft.fold.summary, "earlier": _text_of(turns, self._window * _CHARACTERS)}
         asked: Any = self._room.owner.summary if program is None else program
         try:
             if isinstance(asked, Predict):
@@ -187,14 +188,17 @@ def _request_of(predictor: Predict[..., Any], lm: LanguageModel, inputs: FieldVa
     return plan, request
 
 
-def _text_of(turns: Sequence[AnyTurn]) -> str:
-    texts = (as_text([turn]) for turn in turns)
-    return "\n\n".join(
-        text
-        if len(text) <= _LONGEST_RESULT
-        else f"{text[:_LONGEST_RESULT]}\n[... {len(text) - _LONGEST_RESULT} more characters]"
-        for text in texts
-    )
+def _text_of(turns: Sequence[AnyTurn], most: int) -> str:
+    """Return the turns as text of about ``most`` characters: long turns are cut."""
+    texts = [as_text([turn]) for turn in turns]
+    longest = _LONGEST_TURN
+    if sum(min(len(text), longest) for text in texts) > most:
+        longest = max(most // len(texts), _SHORTEST_TURN)
+    return "\n\n".join(_cut(text, longest) for text in texts)
+
+
+def _cut(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[:most]}\n[... {len(text) - most} more characters]"
 
 
 def _text_of_result(result: object) -> str:
