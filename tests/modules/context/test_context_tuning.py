@@ -19,9 +19,9 @@ class Forgetful(World):
     """Reads 14 pages, then answers from what it sees. A summary has the facts only if its instructions have the hint."""
 
     def __init__(self) -> None:
-        super().__init__(self._next, 2_000)
+        super().__init__(self.next_page, 2_000)
 
-    def _next(self, request: Any) -> Any:
+    def next_page(self, request: Any) -> Any:
         result = last_result(request)
         found = None if result is None else re.search(r"fact f(\d+)", result.text)
         number = int(found[1]) + 1 if found else 0

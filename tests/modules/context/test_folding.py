@@ -389,11 +389,11 @@ class Searcher(World):
     """Reads pages, then follows the note: searches, reads a result, and submits what it found."""
 
     def __init__(self, pages: int, limit: int, query: str) -> None:
-        super().__init__(self._next, limit)
+        super().__init__(self.next_page, limit)
         self.pages, self.query = pages, query
         self.found: list[str] = []
 
-    def _next(self, request: Any) -> Choice:
+    def next_page(self, request: Any) -> Choice:
         result = last_result(request)
         offered = names_of(request)
         if result is not None and result.name not in ("page",):
