@@ -6,6 +6,7 @@ The plan is printed first. A search that may cost more than 1 dollar is confirme
 from __future__ import annotations
 
 import sys
+import warnings
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from importlib import import_module
@@ -108,7 +109,7 @@ def run(options: Namespace) -> int:
         except (Exception, OptimizationInterrupted) as error:
             _keep(options, None if isinstance(error, ConfigurationError) else getattr(error, "program", None))
             return report_error(options, error)
-    best.save(options.out)
+    _save(options, best)
     _print(options, best)
     return Status.DONE
 
@@ -208,8 +209,17 @@ class _TrialLines:
 
 def _keep(options: Namespace, program: Any) -> None:
     if program is not None:
-        program.save(options.out)
+        _save(options, program)
         print_error(options.verb, f"the best program until then is in {options.out}.")
+
+
+def _save(options: Namespace, program: Any) -> None:
+    """Save the state of a program, with a line for each warning."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        program.save(options.out)
+    for each in caught:
+        print_error(options.verb, f"warning: {each.message}")
 
 
 def _print(options: Namespace, program: Any) -> None:

@@ -479,7 +479,8 @@ def test_injected_value_is_in_no_journal_cassette_state_log_or_listener(
         assert "SECRET" not in repr(sigwire.settings)
         result = journal.run(agent(), "one", q="x")
         made = agent()
-        made.save(tmp_path / "state.json")
+        with pytest.warns(UserWarning, match="a plain load refuses the file"):
+            made.save(tmp_path / "state.json")
     assert read(result) == "7 for not shown"
     assert b"SECRET" not in bytes_of(tmp_path)
     assert "SECRET" not in caplog.text + "".join(watching.seen)
