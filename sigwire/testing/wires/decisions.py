@@ -258,10 +258,11 @@ class SystemOne(_NamedQuestions):
 
 
 class GeminiDecisions(_NamedQuestions, Gemini):
-    """``POST /v1beta/decisions``."""
+    """``POST /v1/decisions`` below a base URL of its own, since OpenAI's endpoint has the same path."""
 
     name = "gemini-decisions"
-    route = re.compile(r"/v1(?:alpha|beta)?/decisions")
+    base = "/gemini-decisions"
+    route = re.compile(r"/gemini-decisions/v1(?:alpha|beta)?/decisions")
     least_choices = 2
     least_levels, most_levels = 2, 255
     bool_criteria = ("true_description", "false_description")

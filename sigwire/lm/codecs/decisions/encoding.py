@@ -15,7 +15,7 @@ from sigwire.errors import UnsupportedFeature
 from sigwire.lm.codecs.decisions.profiles import DecisionsProfile
 from sigwire.lm.codecs.decisions.questions import AskedQuestion, read_questions
 from sigwire.lm.codecs.decisions.tables import OPTIONS
-from sigwire.lm.codecs.shared.assembly import assemble, prepare
+from sigwire.lm.codecs.shared.assembly import assemble, prepare, requested_choices
 from sigwire.lm.codecs.shared.history import error_text
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.media import (
@@ -48,6 +48,8 @@ def encode(request: Request, target: _Target, *, stream: bool = False) -> Encode
     """
     profile = target.profile
     require_feature(not request.tools, "tools", target, "Offer them to another model, and let this one decide.")
+    instead = "A distribution has all answers: leave n out."
+    require_feature(requested_choices(request) == 1, "several choices of one request", target, instead)
     wanted = request.response_format
     if wanted is None or wanted.schema is None:
         raise unsupported_feature(

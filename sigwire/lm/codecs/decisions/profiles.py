@@ -2,7 +2,7 @@
 
 OPENAI       OpenAI's ``/decisions``: a list of named questions over items of a conversation
 SYSTEM_ONE   ``/v1/systemone`` of open hosts: questions by name over a state, which is text; TYPESAFE is TypeSafe's
-GEMINI       the Gemini API's ``/v1beta/decisions``: questions by id over blocks of text and images
+GEMINI       the Gemini API's ``/v1/decisions``: questions by id over blocks of text and images
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ TYPESAFE = replace(SYSTEM_ONE, family="typesafe", options={})  # its API has no 
 
 GEMINI = DecisionsProfile(
     family="gemini",
-    path="/v1beta/decisions",
+    path="/v1/decisions",
     form="named",
     input="blocks",
     kinds={"bool": "noul", "choice": "choice", "score": "score"},

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from sigwire.errors import LMAuthenticationError, LMBillingError, LMTimeoutError
 from sigwire.lm.codecs.shared.errors import KEY_HINT, ErrorRule
-from sigwire.lm.codecs.shared.options import OptionTable, Refuse
+from sigwire.lm.codecs.shared.options import OptionTable, Skip
 from sigwire.lm.codecs.shared.usage import UsageTable
 
 __all__ = ["GEMINI_ERRORS", "OPTIONS", "USAGE"]
 
-OPTIONS: OptionTable = {
-    "n": Refuse("several choices of one request", "A distribution has all answers: leave n out."),
-}
-"""The profiles have the options of their hosts."""
+OPTIONS: OptionTable = {"n": Skip()}
+"""The profiles have the options of their hosts. More than one choice is refused."""
 
 USAGE: UsageTable = {
     "input_tokens": ("input_tokens", "total_input_tokens"),
