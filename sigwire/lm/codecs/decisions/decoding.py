@@ -166,8 +166,9 @@ def _shares(question: AskedQuestion, given: JsonValue, kind: str, target: _Targe
         pairs = [*object_of(given).items()]
         keys = [str(level) for level in question.values] if kind == "score" else [*question.texts]
     shares: list[float | None] = [None] * len(keys)
+    places = {(type(key), key): at for at, key in enumerate(keys)}
     for key, share in pairs:
-        at = next((at for at, each in enumerate(keys) if type(each) is type(key) and each == key), None)
+        at = places.get((type(key), key)) if isinstance(key, str | int) else None
         if at is None:
             raise _misfit(f"answer {question.path!r}: {key!r:.80} is no value of it", target)
         if shares[at] is not None:
@@ -197,7 +198,8 @@ def _answered(question: AskedQuestion, answer: JsonObject, kind: str, target: _T
             raise _misfit(f"answer {question.path!r}: {score!r:.80} is no level of it", target)
         return score
     keys, given = _wire_values(question, kind, target.profile), answer.get("choice")
-    at = next((at for at, key in enumerate(keys) if type(key) is type(given) and key == given), None)
+    at = keys.index(given) if given in keys else None
+    at = at if at is not None and type(keys[at]) is type(given) else None
     if at is None:
         raise _misfit(f"answer {question.path!r}: {given!r:.80} is no value of it", target)
     value: JsonValue = question.values[at]

@@ -101,9 +101,9 @@ def _check_limits(questions: Iterable[AskedQuestion], target: _Target) -> None:
             raise _too_many(f"{len(each.values)} levels {of_path}", profile.most_levels, target)
         if each.kind == "choice" and len(each.values) > profile.most_choices:
             raise _too_many(f"{len(each.values)} values {of_path}", profile.most_choices, target)
-        shown = [_value(each, at, profile) for at in range(len(each.values))]
-        twice = next((value for at, value in enumerate(shown) if value in shown[:at] and type(value) is str), None)
-        if twice is not None:
+        texts = [text for at, text in enumerate(each.texts) if _value(each, at, profile) is text]
+        if len(set(texts)) < len(texts):
+            twice = next(text for text in texts if texts.count(text) > 1)
             raise UnsupportedFeature(
                 f"Two values of the output {each.path!r} have the text {twice!r}, and {target.label} tells values apart by "
                 "their text (nothing was sent). Rename one of the values."

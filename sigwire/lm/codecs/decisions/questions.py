@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any
 
 from sigwire.core.evidence import Question, label_of
-from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.json import JsonObject, JsonValue, dumps, loads
 from sigwire.core.record import UNSET
 from sigwire.errors import UnsupportedFeature
 from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, string_of
@@ -54,6 +55,12 @@ def read_questions(schema: JsonObject, label: str) -> tuple[AskedQuestion, ...]:
     >>> [(each.path, each.kind, each.instructions, each.is_optional) for each in read_questions(schema, "m")]
     [('urgent', 'bool', 'Urgent?', False), ('kind', 'choice', 'Kind?', True)]
     """
+    return _questions_of(dumps(schema), label)
+
+
+@lru_cache(maxsize=256)  # by its text: a caller may change a schema in place
+def _questions_of(text: str, label: str) -> tuple[AskedQuestion, ...]:
+    schema = object_of(loads(text))
     definitions = {**object_of(schema.get("definitions")), **object_of(schema.get("$defs"))}
     found = tuple(_Reader(definitions, label).members(schema, ()))
     seen: set[str] = set()
