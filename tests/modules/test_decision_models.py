@@ -101,7 +101,7 @@ def check(prediction: Any) -> None:
 
 @in_every_way
 @pytest.mark.parametrize("host", HOSTS)
-def test_outputs_are_typed_and_their_evidence_is_beside_them(host: str, way: Any) -> None:
+def test_predict_returns_typed_outputs_and_their_evidence(host: str, way: Any) -> None:
     with FakeProvider([script(host)]) as provider:
         prediction = way(Predict(Triage, lm=lm_of(provider, host)), text="The shop is down.")
     check(prediction)
@@ -188,7 +188,7 @@ def test_response_with_evidence_survives_json_pickle_events_and_joining() -> Non
     assert [choice.evidence for choice in join_responses([response, response]).choices] == [evidence, evidence]
 
 
-def test_response_without_evidence_has_no_member_of_it() -> None:
+def test_response_without_evidence_encodes_no_member_for_it() -> None:
     assert "evidence" not in json.dumps(Response((sigwire.Choice("4"),)).to_json())
 
 
@@ -225,7 +225,7 @@ def test_refused_outputs_with_a_default_or_none_go_without_an_answer(way: Any) -
 
 
 @grid("refused, way", [("team",), ("urgent", "team"), ("urgent", "known", "team")], in_every_way.args[1])
-def test_refused_output_without_a_default_is_an_error_that_names_it(refused: tuple[str, ...], way: Any) -> None:
+def test_refused_output_without_a_default_raises_an_error_with_its_name(refused: tuple[str, ...], way: Any) -> None:
     answers = {**FULL, **dict.fromkeys(refused)}
     with FakeProvider([json.dumps(answers)]) as provider, pytest.raises(Refused, match="team") as caught:
         way(Predict(Guarded, lm=lm_of(provider)), text="x")
