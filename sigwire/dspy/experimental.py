@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from sigwire.dspy.missing import advise
-from sigwire.dspy.models.typesafe import TypeSafe
 from sigwire.dspy.types import Citations, Document
+from sigwire.dspy.typesafe import TypeSafe
 
 __all__ = ["Citations", "Document", "TypeSafe"]
 

@@ -188,7 +188,7 @@ def test_response_with_evidence_survives_json_pickle_events_and_joining() -> Non
     assert [choice.evidence for choice in join_responses([response, response]).choices] == [evidence, evidence]
 
 
-def test_response_without_evidence_encodes_no_member_for_it() -> None:
+def test_json_of_a_response_without_evidence_is_as_before() -> None:
     assert "evidence" not in json.dumps(Response((sigwire.Choice("4"),)).to_json())
 
 
