@@ -35,6 +35,10 @@ def client_of(provider: FakeProvider, **options: Any) -> TypeSafe:
     return TypeSafe("jev-test", base_url=provider.url("system-one"), **{"api_key": "test-only", **options})
 
 
+def sent(provider: FakeProvider) -> list[Any]:
+    return [request.body for request in provider.requests]
+
+
 def blocking(client: TypeSafe, *given: Any) -> Any:
     return client(*given)
 
@@ -64,7 +68,7 @@ def test_client_is_the_model_of_a_program() -> None:
         assert predict(text="x", lm=client).flag is True
         with dspy.context(lm=client):
             assert asyncio.run(predict.acall(text="y")).flag is False
-    assert [*provider.requests[0].body["questions"]] == ["flag"]  # type: ignore[index, call-overload]
+    assert [*sent(provider)[0]["questions"]] == ["flag"]
 
 
 def test_cache_history_and_changes_of_attributes(tmp_path: Path) -> None:
@@ -77,7 +81,7 @@ def test_cache_history_and_changes_of_attributes(tmp_path: Path) -> None:
         client("x", QUESTIONS)
         client.cache = False
         client("x", QUESTIONS)
-    assert [request.body["model"] for request in provider.requests] == ["jev-test", "jev-other", "jev-other"]  # type: ignore[index, call-overload]
+    assert [body["model"] for body in sent(provider)] == ["jev-test", "jev-other", "jev-other"]
     assert len(client.history) == 4
     assert "test-only" not in str([*client.history])
 
@@ -100,4 +104,4 @@ def test_environment_names_model_host_and_key(monkeypatch: pytest.MonkeyPatch) -
         monkeypatch.setenv("TYPESAFE_BASE_URL", provider.url("system-one") + "/")
         monkeypatch.setenv("TYPESAFE_API_KEY", "environment-key")
         assert TypeSafe()("x", QUESTIONS) == ANSWERS
-    assert provider.requests[0].body["model"] == "jev-environment"  # type: ignore[index, call-overload]
+    assert sent(provider)[0]["model"] == "jev-environment"
