@@ -117,6 +117,8 @@ def _read(
             json[(*nested, number)] for number in range(sum(1 for key in json if key[:-1] == nested and _is_int(key)))
         ]
         return _read_member(output, tokens, text, encoded, place, elements)
+    if output.kind == "score" and isinstance(value, float) and value.is_integer():
+        value = int(value)
     start, end = (len(text[:at].encode()) for at in place)
     forms = _forms(output.kind, output.values)
     written = _squeeze(encoded[start:end])

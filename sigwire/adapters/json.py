@@ -56,7 +56,12 @@ class JSONAdapter(Adapter):
 
     def layout(self, visible: VisibleFields, capabilities: Capabilities) -> Layout:
         """Return a layout of one JSON object, with a schema if the model takes one."""
-        return JSONLayout(visible, with_schema=capabilities.json_schema, required=self.require_schema or self.strict)
+        return JSONLayout(
+            visible,
+            with_schema=capabilities.json_schema,
+            required=self.require_schema or self.strict,
+            keeps_criteria=capabilities.decides != "no",
+        )
 
     def mode(self, layout: Layout, capabilities: Capabilities, tools_mode: ToolsMode | None) -> tuple[str, str | None]:
         """Return the strictest mode that model and tools allow. Raises ``UnsupportedFeature`` if a schema is required."""
@@ -84,10 +89,12 @@ def _mode(capabilities: Capabilities, tools_mode: ToolsMode | None, demanded: bo
 class JSONLayout(Layout):
     """Outputs as members of an object."""
 
-    def __init__(self, visible: VisibleFields, *, with_schema: bool, required: bool = False) -> None:
+    def __init__(
+        self, visible: VisibleFields, *, with_schema: bool, required: bool = False, keeps_criteria: bool = False
+    ) -> None:
         super().__init__(visible)
         self._object = ObjectCodec(visible.outputs)
-        self._with_schema, self._required = with_schema, required
+        self._with_schema, self._required, self._keeps_criteria = with_schema, required, keeps_criteria
 
     def format_instructions(self) -> str:
         form = INPUT_HEADERS
@@ -121,7 +128,7 @@ class JSONLayout(Layout):
         return self._object.read(text, strict=strict)
 
     def response_format(self) -> ResponseFormat | None:
-        schema = output_schema(self.visible.outputs) if self._with_schema else None
+        schema = output_schema(self.visible.outputs, keeps_criteria=self._keeps_criteria) if self._with_schema else None
         return ResponseFormat(schema, required=self._required)
 
 
