@@ -22,6 +22,7 @@ from itertools import groupby
 from pathlib import Path
 from types import ModuleType
 from typing import cast, get_args
+from urllib.parse import urlsplit
 
 from llms import nav, summary
 from stubs import FILES, GROUPS
@@ -193,11 +194,17 @@ def addresses() -> str:
 def last_seen(row: Provider, reports: Path = SEEN) -> str:
     """Return day and model of the latest report of a verification for a row, "never" without one.
 
-    A row was never seen by a test: no test calls a provider.
+    A row was never seen by a test: no test calls a provider. A report from another address, such as a gateway, is of no row.
     """
     found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(reports.glob("*.json"))]
-    days = [(each["day"], each["model"]) for each in found if each["model"].partition("/")[0] == row.prefix]
+    days = [(each["day"], each["model"]) for each in found if _is_of(each, row)]
     return "{} (`{}`)".format(*max(days)) if days else "never"
+
+
+def _is_of(report: Mapping[str, str], row: Provider) -> bool:
+    host = urlsplit(f"//{report['host']}").hostname or ""
+    is_own = not row.own_hosts or any(host == own or host.endswith(f".{own}") for own in row.own_hosts)
+    return is_own and report["model"].partition("/")[0] in (row.prefix, *row.aliases)
 
 
 def abilities() -> str:

@@ -27,6 +27,7 @@ from sigwire.lm.policy.limits import registry as limits
 from sigwire.lm.policy.throttle import throttle_reset
 from sigwire.lm.providers import registry as providers
 from tests.parsing import guard_parsing
+from tests.sampling import mark_rest
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -52,12 +53,19 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 def pytest_collection(session: pytest.Session) -> None:
     """Import a share of the test files first, in a worker: all workers would compile all files, in one order, at one time."""
     worker: Mapping[str, Any] = getattr(session.config, "workerinput", {})
-    if not worker or any((ROOT / each.partition("::")[0]).is_file() for each in session.config.args):
+    if not worker:
         return
     own, count = int(worker["workerid"].removeprefix("gw")), worker["workercount"]
-    for path in sorted((ROOT / "tests").rglob("test_*.py"))[own::count]:
+    folders = [ROOT / each for each in session.config.args]  # of a file, none is below
+    for path in sorted({path for each in folders for path in each.rglob("test_*.py")})[own::count]:
         with suppress(Exception, pytest.skip.Exception):  # the collection reports it
             import_module(".".join(path.relative_to(ROOT).with_suffix("").parts))
+
+
+@pytest.hookimpl(tryfirst=True)  # before cases are deselected by their marks
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave most cases of long tables to the long suite."""
+    mark_rest(items, str(ROOT / "tests"))
 
 
 def pytest_collectstart() -> None:

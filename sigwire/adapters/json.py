@@ -11,21 +11,19 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sigwire.adapters.base import Adapter
 from sigwire.adapters.options import ToolsMode
 from sigwire.adapters.prompts.layout import INPUT_HEADERS, Layout, VisibleFields
-from sigwire.adapters.values.criteria_text import describe_criteria
 from sigwire.adapters.values.json_places import places_in_json
 from sigwire.adapters.values.objects import FieldReadings, ObjectCodec
+from sigwire.adapters.values.output_schema import output_schema
 from sigwire.adapters.values.type_text import brief_type_text, type_suffix
 from sigwire.core.capabilities import Capabilities
-from sigwire.core.json import JsonObject
 from sigwire.core.record import FieldValues
 from sigwire.core.request import ResponseFormat
 from sigwire.errors import UnsupportedFeature
-from sigwire.signatures.fields import FieldSpec
 
 if TYPE_CHECKING:
     from sigwire.adapters.field_events import FieldEvents, OutputReader
@@ -130,27 +128,3 @@ class JSONLayout(Layout):
     def response_format(self) -> ResponseFormat | None:
         schema = output_schema(self.visible.outputs, keeps_criteria=self._keeps_criteria) if self._with_schema else None
         return ResponseFormat(schema, required=self._required)
-
-
-def output_schema(outputs: tuple[FieldSpec, ...], *, keeps_criteria: bool = False) -> JsonObject:
-    """Return the JSON Schema of an object with these outputs; fields share their definitions.
-
-    Criteria are written as descriptions, unless a model that decides reads them.
-
-    >>> from sigwire.signatures import Signature
-    >>> output_schema(Signature("question -> score: float").spec.outputs)["required"]
-    ['score']
-    """
-    from pydantic import TypeAdapter
-
-    schemas, shared = TypeAdapter.json_schemas([(spec.name, "validation", spec.adapter) for spec in outputs])
-    properties: dict[str, Any] = {}
-    for spec in outputs:
-        member: dict[str, Any] = dict(schemas[spec.name, "validation"])
-        if spec.description and "$ref" not in member:
-            member["description"] = spec.description
-        properties[spec.name] = member
-    required: list[Any] = [spec.name for spec in outputs if spec.required]
-    schema: JsonObject = {"type": "object", "properties": properties, "required": required}
-    whole = {**schema, "additionalProperties": False, **shared}
-    return whole if keeps_criteria else describe_criteria(whole)

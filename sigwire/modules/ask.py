@@ -322,8 +322,8 @@ def check_config(owner: type, config: Iterable[str], lm: object) -> None:
     if names:
         if found := {"evidence", "decisions"}.intersection(names):
             raise ConfigurationError(
-                f"{owner.__name__} takes no {min(found)} (making it): its outputs are arguments of calls or values of code, which "
-                "have no distributions. Decide with a Predict of its outputs after the run: "
+                f"{owner.__name__} takes no {min(found)} (making it): its outputs are arguments of calls or values of code, "
+                "which have no distributions. Decide with a Predict of its outputs after the run: "
                 'Predict("answer -> fits: bool", evidence="auto").'
             )
         if "demos" in names:

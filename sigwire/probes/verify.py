@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 from sigwire.cassettes.cassette import Cassette
 from sigwire.core.json import dumps
 from sigwire.effects.steps import arun, run
-from sigwire.errors import ConfigurationError, suggest
+from sigwire.errors import ConfigurationError, is_interrupt, suggest
 from sigwire.lm.client import LM
 from sigwire.lm.policy.money.budget import Budget
 from sigwire.lm.providers.registry import find_provider
@@ -91,7 +91,10 @@ async def averify(
     repeat: int = 3,
     cassette: Cassette | str | os.PathLike[str] | None = None,
 ) -> Verification:
-    """``verify``, awaited."""
+    """``verify``, awaited. If it is cancelled, the ``CancelledError`` has ``verification``: the answers until then.
+
+    The ``TimeoutError`` of ``asyncio.timeout`` has that error as its ``__cause__``.
+    """
     job = _VerificationJob(lm, probes, requests, budget, repeat)
     with job.block(cassette):
         await arun(job.run.steps())
@@ -152,7 +155,7 @@ class _VerificationJob:
 
     @contextmanager
     def block(self, cassette: Cassette | str | os.PathLike[str] | None) -> Generator[None]:
-        """The block in which the steps run. An interrupt leaves what was recorded in the ``.part`` file of the cassette."""
+        """The block in which the steps run. What ends it has the report; the cassette leaves its ``.part`` file."""
         if isinstance(cassette, str | os.PathLike):
             cassette = Cassette(cassette, "record", redact=without_accounts)
         with self._limit, self._counted:
@@ -162,6 +165,11 @@ class _VerificationJob:
             except KeyboardInterrupt:
                 self.run.stopped = "interrupted"
                 raise VerificationInterrupted(self.report()) from None
+            except BaseException as error:
+                if is_interrupt(error):
+                    self.run.stopped = "cancelled"
+                    setattr(error, "verification", self.report())  # noqa: B010
+                raise
 
     def report(self) -> Verification:
         return Verification(

@@ -11,6 +11,7 @@ import pytest
 from sigwire.cli import main
 from sigwire.core.response import Response
 from sigwire.modules.ask import Ask
+from sigwire.probes.table import PROBES
 from sigwire.testing import FakeProvider
 from tests.lm.calls import forget_keys
 from tests.probes.provider import KEY, Honest, Provider
@@ -36,12 +37,13 @@ def arguments_at(provider: FakeProvider, monkeypatch: pytest.MonkeyPatch, *more:
     return ["verify", "openai/gpt-4.1", *more]
 
 
-def test_verify_of_the_embedded_model_finds_what_it_lacks(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([*OFFLINE, "--yes"]) == 1
+def test_embedded_model_keeps_the_promises_of_its_row(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*OFFLINE, "--yes"]) == 0
     out = capsys.readouterr().out
     assert out.startswith("offline/lexical at this process: 22 probes, 27 requests")
     rows = [line.split() for line in out.splitlines() if line.startswith("  ")]
-    assert {row[0] for row in rows if row[-1] == "worse"} == {"length"}  # its answers have no limit
+    assert {row[-1] for row in rows if row[0] in PROBES} == {"agrees", "behaviour"}
+    assert [row[-1] for row in rows if row[0] == "length"] == ["agrees"]
     assert not {row[0] for row in rows} & {"bad_key", "image"}
 
 

@@ -101,6 +101,7 @@ def test_constructor_refuses_an_unknown_option_with_the_nearest_name(model: str)
         LM(model, **MODELS[model]).copy(temprature=0.5)
 
 
+@pytest.mark.long
 def test_model_behind_litellm_takes_options_that_litellm_or_its_upstream_knows() -> None:
     pytest.importorskip("litellm", reason="LiteLLM is not installed")
     lm = LM("sagemaker/m", aws_region_name="eu-west-1", temperature=0.5).copy(anything=1)

@@ -230,6 +230,27 @@ def test_top_k_goes_to_its_place_of_the_vendor_on_bedrock(model: str, wanted: Js
     assert [warning.feature for warning in response.warnings] == ([] if wanted else ["top_k"])
 
 
+NOVA_EFFORTS = {
+    "off": ({"reasoning": "off", "max_tokens": 9}, None, []),
+    "low": ({"reasoning": "low", "max_tokens": 9}, "low", []),
+    "high": ({"reasoning": "high"}, "high", []),
+    "high with a limit": ({"reasoning": "high", "max_tokens": 9}, "medium", ["reasoning"]),
+    "with a temperature": ({"reasoning": "medium", "temperature": 0.5}, "medium", ["temperature"]),
+    "without": ({"temperature": 0.5}, None, []),
+}
+
+
+@pytest.mark.parametrize(("options", "effort", "warned"), NOVA_EFFORTS.values(), ids=NOVA_EFFORTS)
+def test_nova_2_is_asked_to_reason_with_an_effort(options: JsonObject, effort: str | None, warned: list[str]) -> None:
+    with FakeProvider(["ok"]) as provider:
+        response = lm_at(provider, "bedrock", "bedrock/us.amazon.nova-2-lite-v1:0").respond(asked(**options))
+        body: Any = provider.requests[0].body
+    fields = {"reasoningConfig": {"type": "enabled", "maxReasoningEffort": effort}} if effort else None
+    assert body.get("additionalModelRequestFields") == fields
+    assert ("temperature" in body.get("inferenceConfig", {})) is ("temperature" in options and not warned)
+    assert [warning.feature for warning in response.warnings] == warned
+
+
 # --- prompt caches
 
 
@@ -257,6 +278,28 @@ def test_repeated_prompt_is_marked_for_the_cache_on_the_cloud(door: str, model: 
     assert name not in str(bodies[1])
     assert str(bodies[2]).count(name) == 1
     assert bodies[2]["messages"][-1]["content"][-1][name].get("ttl") == (None if "nova" in model else "1h")
+
+
+GATEWAYS = {"compatible": "openrouter/anthropic/claude-sonnet-4.5"}
+
+
+def test_repeated_prompt_is_marked_for_the_cache_behind_a_gateway_as_at_the_vendor() -> None:
+    history = (LONG, ASKED, Message.assistant("a"), ASKED)
+    mark: JsonObject = {"type": "ephemeral"}
+    with FakeProvider(["ok"] * 5) as provider:
+        lm = lm_at(provider, "compatible", GATEWAYS["compatible"])
+        lm.respond(replace(asked(*history), repeated=(1, 4)))
+        lm.respond(replace(asked(*history, prompt_cache=False), repeated=(1, 4)))
+        lm.respond(replace(asked(*history[1:]), repeated=(3,)))  # too short
+        lm.respond(asked(LONG, ASKED, prompt_cache={"ttl": "1h"}))
+        calls = Message("assistant", (ToolCall("call_1", "f", {}),))
+        loop = (LONG, ASKED, calls, Message.tool(ToolResult("call_1", "f", "1")), ASKED)
+        lm.respond(replace(asked(*loop), repeated=(3, 5)))
+        bodies: list[Any] = [request.body for request in provider.requests]
+    marked = [[place for place, each in enumerate(body["messages"]) if "cache_control" in str(each)] for body in bodies]
+    assert marked == [[0, 3], [], [], [0, 1], [1, 4]]
+    assert bodies[0]["messages"][0]["content"][-1]["cache_control"] == mark
+    assert bodies[3]["messages"][-1]["content"][-1]["cache_control"] == {**mark, "ttl": "1h"}
 
 
 def test_nova_keeps_its_cache_for_its_own_time_with_a_warning() -> None:

@@ -129,6 +129,7 @@ def provider_count(provider: FakeProvider) -> int:
     return sum(record.status == 200 for record in provider.requests)
 
 
+@pytest.mark.long
 def test_killed_search_resumes_to_the_same_result_and_pays_no_run_twice(tmp_path: Path) -> None:
     check_resumes(tmp_path, kills=1, seed=0)
 

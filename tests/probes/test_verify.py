@@ -246,6 +246,50 @@ def test_interrupt_keeps_the_answers_until_then(tmp_path: Path) -> None:
     assert (tmp_path / "c.jsonl.part").exists()
 
 
+class Waiting:
+    """A transport whose third request gets no reply until it is cancelled."""
+
+    def __init__(self) -> None:
+        self.left, self.waits, self._inner = 2, asyncio.Event(), HttpTransport()
+
+    async def asend(self, request: HttpRequest) -> HttpReply:
+        if not self.left:
+            self.waits.set()
+            await asyncio.Event().wait()
+        self.left -= 1
+        return await self._inner.asend(request)
+
+    async def aclose(self) -> None:
+        await self._inner.aclose()
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+@pytest.mark.parametrize("how", ["cancelled", "timed out"])
+async def test_cancellation_of_an_awaited_verification_has_the_answers_until_then(how: str, tmp_path: Path) -> None:
+    with Provider("openai") as provider:
+        transport = Waiting()
+        lm = model_at(provider, "openai", transport=transport)
+        job = asyncio.create_task(sigwire.averify(lm, budget=sigwire.Budget(), cassette=tmp_path / "c.jsonl"))
+        await transport.waits.wait()
+        error: BaseException | None
+        if how == "cancelled":
+            job.cancel()
+            with pytest.raises(asyncio.CancelledError) as caught:
+                await job
+            error = caught.value
+        else:
+            with pytest.raises(TimeoutError) as late:
+                await asyncio.wait_for(job, 0)
+            error = late.value.__cause__
+    found: sigwire.Verification = getattr(error, "verification")  # noqa: B009
+    assert [row.verdict for row in found.rows[:3]] == ["agrees", "agrees", "not sent"]
+    assert {row.verdict for row in found.rows[2:]} == {"not sent"}
+    assert found.rows[2].why == found.stopped == "cancelled"
+    assert (tmp_path / "c.jsonl.part").exists()
+
+
 # --- drivers and cassettes
 
 

@@ -46,7 +46,7 @@ __all__ = [
     "ENCODING_VERSION", "LiteLLMDecoder", "decode_answer", "encode_call", "profile_for", "target_for", "translate_error",
 ]  # fmt: skip
 
-ENCODING_VERSION = 3  # of the arguments; in the keys of stored answers
+ENCODING_VERSION = 4  # of the arguments; in the keys of stored answers
 
 # Everything: LiteLLM's list of a model's options decides what is dropped or refused.
 _CAPABILITIES = Capabilities(

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import islice
 
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Response, Usage
@@ -46,7 +47,7 @@ class Lexical:
 
     def answer(self, request: Request) -> Response:
         """Return the response to a request; with ``n`` choices, all are equal."""
-        choice = _answer(read_request(request), request)
+        choice = _limited(_answer(read_request(request), request), request.options.get("max_tokens"))
         count = request.options.get("n")
         choices = (choice,) * (count if isinstance(count, int) and count > 0 else 1)
         return Response(choices, _usage(request, choice), _MODEL)
@@ -95,7 +96,35 @@ def _call_text(call: Call) -> str:
 _TOKEN = re.compile(r"\w+|[^\w\s]")
 
 
+def _limited(choice: Choice, limit: object) -> Choice:
+    """Return the choice, cut after ``limit`` tokens; as with a provider, a call that is cut has broken arguments.
+
+    >>> cut = _limited(Choice("Oslo is in Norway."), 2)
+    >>> cut.text, cut.finish_reason
+    ('Oslo is', 'length')
+    """
+    texts = (choice.text, *(call.arguments_text for call in choice.tool_calls))
+    if not isinstance(limit, int) or limit < 1 or sum(map(_count, texts)) <= limit:
+        return choice
+    text, calls, left = _first_tokens(choice.text, limit), list[ToolCall](), limit - _count(choice.text)
+    for call in choice.tool_calls:
+        if 0 < left < _count(call.arguments_text):
+            calls.append(ToolCall.read(call.id, call.name, _first_tokens(call.arguments_text, left)))
+        elif left > 0:
+            calls.append(call)
+        left -= _count(call.arguments_text)
+    return Choice(text, tuple(calls), finish_reason="length")
+
+
+def _first_tokens(text: str, limit: int) -> str:
+    ends = [match.end() for match in islice(_TOKEN.finditer(text), limit)]
+    return text[: ends[-1]] if len(ends) == limit else text
+
+
+def _count(text: str) -> int:
+    return len(_TOKEN.findall(text))
+
+
 def _usage(request: Request, choice: Choice) -> Usage:
-    read = sum(len(_TOKEN.findall(message.text)) for message in request.messages)
-    written = sum(len(_TOKEN.findall(text)) for text in (choice.text, *(c.arguments_text for c in choice.tool_calls)))
-    return Usage(input_tokens=read, output_tokens=written)
+    written = sum(map(_count, (choice.text, *(call.arguments_text for call in choice.tool_calls))))
+    return Usage(input_tokens=sum(_count(message.text) for message in request.messages), output_tokens=written)

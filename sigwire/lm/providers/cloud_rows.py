@@ -54,6 +54,9 @@ _VERTEX = Provider(
         "generate": Wire("gemini", "gemini:VERTEX"),
         "messages": Wire("anthropic", "anthropic.profiles:VERTEX_MESSAGES"),
         "chat": Wire("openai_chat", "openai_chat.profiles:COMPATIBLE", path="/endpoints/openapi/chat/completions"),
+        "mistral": Wire(
+            "openai_chat", "openai_chat.profiles:MISTRAL", path="/publishers/mistralai/models/{model}:{method}"
+        ),
     },
     addresses=(
         AddressForm("/endpoints/openapi(?:/chat/completions)?", "chat"),
@@ -70,6 +73,15 @@ _VERTEX = Provider(
         ModelRule.of(
             "ai21/* deepseek-ai/* meta/* minimaxai/* moonshotai/* openai/* qwen/* xai/* zai-org/*",
             wire="chat",
+            tools_with_json_schema=True,
+            schema_on_demand=True,
+            audio=False,
+            files=False,
+        ),
+        # https://docs.cloud.google.com/vertex-ai/generative-ai/docs/partner-models/mistral: Mistral's wire, by bare names.
+        ModelRule.of(
+            "mistral-* ministral-* codestral-*",
+            wire="mistral",
             tools_with_json_schema=True,
             schema_on_demand=True,
             audio=False,
@@ -142,8 +154,8 @@ _BEDROCK = Provider(
             images=False,
         ),
         ModelRule.of("*nova-micro*", NOVA, wire="nova", images=False, files=False),
-        ModelRule.of("*nova-2*", NOVA_2, wire="nova"),
-        ModelRule.of("*nova-lite* *nova-pro*", NOVA, wire="nova"),
+        ModelRule.of("*nova-2*", NOVA_2, wire="nova", reasoning=True, reasoning_hidden=True),
+        ModelRule.of("*nova-lite* *nova-pro* *nova-premier*", NOVA, wire="nova"),
         ModelRule.of("*nova-*", replace(NOVA, max_output=None), wire="nova"),
         ModelRule.of(
             "*amazon.titan* *llama2* *llama3-8b* *llama3-70b*",

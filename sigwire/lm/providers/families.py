@@ -8,9 +8,12 @@ A row of the table names the rules of the families that it serves, with its own 
 proxy at the address of an OpenAI row) serves every family: its models that no rule of its row names have those of
 ``FAMILIES``. A new model is a new name in a rule, or a new rule above those that would fit it as well.
 
-Sources of the limits: https://platform.claude.com/docs/en/about-claude/models/overview,
-https://platform.openai.com/docs/models, https://ai.google.dev/gemini-api/docs/models,
-https://docs.aws.amazon.com/nova/latest/userguide/what-is-nova.html. A model without a documented limit has none here.
+Sources of the limits of answers (``max_output``): the page of each model under
+https://platform.claude.com/docs/en/about-claude/models/overview, https://platform.openai.com/docs/models,
+https://ai.google.dev/gemini-api/docs/models, https://docs.aws.amazon.com/nova/latest/userguide/what-is-nova.html, compared with
+``max_output_tokens`` of LiteLLM 1.110.2; a comment names the source of a limit on which they disagree. Where hosts differ, the
+largest limit stands: a request above that of a host is refused with its reason, one below the model's would be cut in silence.
+A model without a documented limit has none here.
 """
 
 from __future__ import annotations
@@ -42,6 +45,7 @@ _CLAUDE_4 = replace(
 _CLAUDE_OPUS_4 = replace(_CLAUDE_4, max_output=32_000)
 # Opus 4.1 is the first model that refuses both.
 _CLAUDE_4_5 = replace(_CLAUDE_4, temperature_or_top_p=True)
+# Sonnet 4.6: 128,000 at Anthropic, 64,000 on Bedrock and Vertex AI (LiteLLM).
 _CLAUDE_4_6 = replace(
     _CLAUDE,
     sampling="unless_reasoning",
@@ -65,6 +69,7 @@ _CLAUDE_ALWAYS_THINKS = replace(
     prefill=False,
     cache_breakpoints=True,
     default_max_tokens=16384,  # thinking counts against it and cannot be switched off
+    max_output=128_000,
 )
 
 CLAUDE_RULES = (
@@ -105,7 +110,8 @@ CLAUDE_RULES = (
     ModelRule.of("*claude-haiku-5-5* *claude-haiku-5.5*", _CLAUDE_4_8, reasoning=True),
     ModelRule.of("*mythos-preview*", replace(_CLAUDE_ALWAYS_THINKS, later_system=False), reasoning=True),
     ModelRule.of("*claude-*-5-5* *claude-*-5.5* *fable* *mythos*", _CLAUDE_ALWAYS_THINKS, reasoning=True),
-    ModelRule.of("*claude-opus-5*", replace(_CLAUDE_4_8, max_output=None), reasoning=True),
+    ModelRule.of("*claude-opus-5*", _CLAUDE_4_8, reasoning=True),
+    ModelRule.of("*claude-sonnet-5*", _CLAUDE_4_7, reasoning=True),
     ModelRule.of("*claude-*", replace(_CLAUDE_4_7, max_output=None), reasoning=True),
 )
 
@@ -139,7 +145,14 @@ GEMINI_RULES = (
         reasoning=True,
         tools_with_json_schema=True,
     ),
-    ModelRule.of("*gemma*", _GEMINI_2, native_tools=False, json_schema=False, tools_with_json_schema=False),
+    # Gemma 4: 32,768 at Google, up to 262,144 at others (LiteLLM).
+    ModelRule.of(
+        "*gemma*",
+        replace(_GEMINI_2, max_output=None),
+        native_tools=False,
+        json_schema=False,
+        tools_with_json_schema=False,
+    ),
     ModelRule.of("*gemini*", replace(_GEMINI_3, max_output=None), reasoning=True, tools_with_json_schema=True),
 )
 
@@ -161,7 +174,9 @@ _GPT_5_2 = replace(_GPT_5_1, efforts=("off", "low", "medium", "high", "xhigh"))
 # Since GPT-5.4 chat completions refuses tools with reasoning; the Responses API takes both.
 _GPT_5_4 = replace(_GPT_5_2, tools_with_reasoning=False)
 _GPT_5_5 = replace(_GPT_5_4, default_effort="medium")
-_GPT_5_6 = replace(_GPT_5_5, cache_breakpoints=True, max_output=None)
+_GPT_5_6 = replace(
+    _GPT_5_5, cache_breakpoints=True, max_output=None
+)  # 128,000 each until GPT-6.1; the rule has later ones
 _ALWAYS_REASONS = replace(_GPT_5_6, sampling="never", efforts=("low", "medium", "high", "xhigh"))
 _NO_THINKING_4K = replace(NO_THINKING, max_output=4096)
 _NO_THINKING_16K = replace(NO_THINKING, max_output=16_384)
@@ -169,11 +184,16 @@ _NO_THINKING_16K = replace(NO_THINKING, max_output=16_384)
 OPENAI_RULES = (
     ModelRule.of("*gpt-4-turbo*", _NO_THINKING_4K, json_schema=False),
     ModelRule.of("*gpt-3.5* *gpt-35*", _NO_THINKING_4K, json_schema=False, images=False),
+    ModelRule.of("*gpt-4-1106* *gpt-4-0125*", _NO_THINKING_4K, json_schema=False, images=False),
+    # OpenAI's page of gpt-4: 8,192 for question and answer together; 4,096 in LiteLLM.
     ModelRule.of("gpt-4 gpt-4-*", replace(NO_THINKING, max_output=8192), json_schema=False, images=False),
+    # https://platform.openai.com/docs/guides/structured-outputs: schemas since gpt-4o-2024-08-06.
+    ModelRule.of("*gpt-4o-2024-05-13*", _NO_THINKING_4K, json_schema=False, files=True),
     ModelRule.of("gpt-4o-audio* gpt-audio*", _NO_THINKING_16K, json_schema=False, images=False, audio=True),
     ModelRule.of("*gpt-4.1*", replace(NO_THINKING, max_output=32_768), files=True),
     ModelRule.of("*gpt-4* chatgpt-* gpt-5-chat* gpt-5.?-chat*", _NO_THINKING_16K, files=True),
-    ModelRule.of("*deep-research* computer-use-*", _O_SERIES, wire="responses", reasoning=True),
+    ModelRule.of("o?-deep-research* o?-*-deep-research*", _O_SERIES, wire="responses", reasoning=True),
+    ModelRule.of("computer-use-*", replace(_O_SERIES, max_output=1024), wire="responses", reasoning=True),
     ModelRule.of(
         "o1-mini* o1-preview*",
         replace(_O_SERIES, thinking="none", max_output=65_536),
@@ -216,7 +236,15 @@ GPT_OSS = ModelFacts(efforts=("low", "medium", "high"), default_effort="medium")
 # --- Nova
 
 NOVA = ModelFacts(thinking="none", temperature=1.0, cache_breakpoints=True, max_output=10_000)
-NOVA_2 = replace(NOVA, max_output=65_535)
+# https://docs.aws.amazon.com/nova/latest/nova2-userguide/using-converse-api.html: maxTokens up to 65,000; 64,000 in LiteLLM.
+NOVA_2 = replace(
+    NOVA,
+    thinking="effort",
+    efforts=("off", "low", "medium", "high"),
+    default_effort="off",
+    sampling="unless_reasoning",
+    max_output=65_000,
+)
 
 # --- gateways
 
@@ -235,7 +263,7 @@ FAMILIES: tuple[ModelRule, ...] = (
     ModelRule.of("*gpt-oss*", GPT_OSS),
     *_behind_gateways(OPENAI_RULES, cache_breakpoints=False),  # gateways have the marks of Anthropic only
     ModelRule.of("*nova-2*", NOVA_2),
-    ModelRule.of("*nova-micro* *nova-lite* *nova-pro*", NOVA),
+    ModelRule.of("*nova-micro* *nova-lite* *nova-pro* *nova-premier*", NOVA),
 )
 """The rules of every family, for the models of gateways. Only names and facts count."""
 

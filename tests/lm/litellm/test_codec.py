@@ -466,8 +466,9 @@ def test_row_36_unsupported_structured_output_becomes_an_instruction() -> None:
 
 def test_row_48_cache_hint_marks_the_system_text() -> None:
     request = Request((Message.system("S"), ASKED), options={"prompt_cache": {}})
-    text: JsonObject = {"type": "text", "text": "S", "cache_control": {"type": "ephemeral"}}
-    assert encoded(request, CLAUDE)[0] == call({"role": "system", "content": [text]}, WIRE_ASKED, model="anthropic/c")
+    system, asked = ({"type": "text", "text": text, "cache_control": {"type": "ephemeral"}} for text in "Sq")
+    marked: list[JsonObject] = [{"role": "system", "content": [system]}, {"role": "user", "content": [asked]}]
+    assert encoded(request, CLAUDE)[0] == call(*marked, model="anthropic/c")
     assert encoded(request)[0] == call({"role": "system", "content": "S"}, WIRE_ASKED)
 
 

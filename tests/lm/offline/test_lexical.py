@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import sigwire
+from sigwire.core.events import collect
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.request import Request, ResponseFormat
@@ -16,6 +18,7 @@ from sigwire.core.response import Choice
 from sigwire.core.schema import validator
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.core.tools.choice import ToolChoice
+from sigwire.errors import OutputTruncated
 from sigwire.lm.client import LM
 from tests.strategies import at_most
 
@@ -256,3 +259,36 @@ def test_lexical_counts_words_as_tokens() -> None:
     assert usage.input_tokens == 3
     assert usage.output_tokens
     assert LEXICAL.respond(Request((Message.user("hello"),))).model == "offline/lexical"
+
+
+@pytest.mark.parametrize("how", ["answered", "awaited", "streamed"])
+async def test_lexical_ends_a_text_at_the_limit_of_tokens(how: str) -> None:
+    whole = ask("hello").text
+    request = Request((Message.user("hello"),), options={"max_tokens": 3})
+    if how == "streamed":
+        response = collect(LEXICAL.stream(request))
+    else:
+        response = LEXICAL.respond(request) if how == "answered" else await LEXICAL.arespond(request)
+    (choice,) = response.choices
+    assert choice.text == whole[: len(choice.text)] == "I am offline"
+    assert choice.finish_reason == "length"
+    assert response.usage.output_tokens == 3
+    assert ask("hello", options={"max_tokens": 512}).text == whole
+
+
+def test_lexical_cuts_the_call_at_the_limit_and_drops_later_calls() -> None:
+    question, tokens = "What's the weather in Oslo and Rome?", 9  # a call takes nine: {"city":"Oslo"}
+    whole = ask(question, WEATHER)
+    assert [call.arguments for call in whole.tool_calls] == [{"city": "Oslo"}, {"city": "Rome"}]
+    cut = ask(question, WEATHER, options={"max_tokens": tokens - 2})
+    assert [call.error is not None for call in cut.tool_calls] == [True]
+    assert cut.finish_reason == "length"
+    assert ask(question, WEATHER, options={"max_tokens": tokens}).tool_calls == whole.tool_calls[:1]
+    assert ask(question, WEATHER, options={"max_tokens": 2 * tokens}) == whole
+
+
+@pytest.mark.parametrize("module", [sigwire.Predict, sigwire.ReAct])
+def test_answer_of_lexical_that_is_cut_is_an_error_of_a_program(module: Any) -> None:
+    program = module("question -> answer", **({"tools": []} if module is sigwire.ReAct else {}))
+    with sigwire.context(lm=LM("offline/lexical", max_tokens=2)), pytest.raises(OutputTruncated):
+        program(question="Where is Oslo?")

@@ -17,8 +17,9 @@ from sigwire.core.request import Request
 from sigwire.errors import ConfigurationError, LMAuthenticationError
 from sigwire.lm.base import BaseLM
 from sigwire.lm.client import LM
+from sigwire.lm.codecs import openai_chat
 from sigwire.lm.providers.registry import PROVIDERS
-from tests.lm.calls import HELLO, HOWS, KEY, ask, forget_keys
+from tests.lm.calls import HELLO, HOWS, KEY, QUESTION, ask, forget_keys
 from tests.lm.loopback import Host, Reply
 from tests.lm.replies import CHAT, GEMINI, MESSAGES, OLLAMA, RESPONSES, Double
 
@@ -74,7 +75,7 @@ async def test_missing_key_error_names_the_variable(how: str, prefix: str, monke
     monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://mine.openai.azure.com")
     double = Double()
     with pytest.raises(LMAuthenticationError, match=PROVIDERS[prefix].keys[0].variable) as caught:
-        await ask(how, LM(f"{prefix}/m", transport=double))
+        await ask(how, LM(f"{prefix}/m", transport=double), QUESTION)
     assert "api_key=" in str(caught.value)
     assert double.requests == []
 
@@ -245,6 +246,7 @@ DATED = "api-version=2025-01-01-preview"
 ARN = "arn:aws:bedrock:eu-west-1:1:application-inference-profile/abc"
 DEPLOYMENT = f"{AZURE}/openai/deployments/d/chat/completions?{DATED}"
 GOOGLE = f"{REGION}/publishers/google/models/m:generateContent"
+MISTRALS = f"{REGION}/publishers/mistralai/models"
 # The model, the address as a portal shows it, and the URL of the request.
 PASTED = [
     ("azure/d", DEPLOYMENT, DEPLOYMENT),
@@ -266,6 +268,8 @@ PASTED = [
     (f"vertex/{TUNED}", None, f"{REGION}/endpoints/123:generateContent"),
     ("vertex/projects/p/locations/us-central1/publishers/google/models/m", None, GOOGLE),
     ("vertex/meta/llama-4-maverick-17b-128e-instruct-maas", f"{REGION}", f"{REGION}/endpoints/openapi/chat/completions"),
+    ("vertex/mistral-large-2411", REGION, f"{MISTRALS}/mistral-large-2411:rawPredict"),
+    ("vertex/codestral-2", f"{MISTRALS}/codestral-2:streamRawPredict", f"{MISTRALS}/codestral-2:rawPredict"),
     (
         f"bedrock/{ARN}",
         None,
@@ -429,3 +433,11 @@ def test_transport_may_change_the_headers_of_its_request() -> None:
     cast("dict[str, str]", first.headers)["authorization"] = "other"
     lm.respond(HELLO)
     assert double.requests[1].headers["authorization"] == f"Bearer {KEY}"
+
+
+def test_streamed_answer_of_mistral_on_vertex_has_a_path_of_its_own() -> None:
+    backend: Any = LM("vertex/mistral-large-2411", api_key=KEY, base_url=REGION)._backend
+    sent = openai_chat.encode(HELLO, backend.target_of(HELLO), stream=True)
+    assert sent.path == "/publishers/mistralai/models/mistral-large-2411:streamRawPredict"
+    body: Any = sent.body
+    assert (body["model"], body["stream"]) == ("mistral-large-2411", True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import json
 import re
 import runpy
 from collections.abc import Iterator, Mapping
@@ -13,8 +12,6 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from sigwire.core.messages import Message
-from sigwire.core.request import Request
 from sigwire.errors import ConfigurationError
 from sigwire.lm.client import LM
 from sigwire.lm.codecs.openai_chat.profiles import COMPATIBLE
@@ -23,6 +20,7 @@ from sigwire.lm.codecs.shared.reasoning import EFFORTS
 from sigwire.lm.providers import registry as providers
 from sigwire.lm.providers.registry import PROVIDERS, find_provider, register
 from sigwire.lm.providers.row import ApiKey, ModelRule, Provider, Wire
+from tests.lm.calls import QUESTION
 
 ROOT = Path(__file__).resolve().parents[3]
 OVER_HTTP = [row for row in PROVIDERS.values() if not row.backend]
@@ -54,8 +52,8 @@ def test_every_wire_of_a_row_loads_and_encodes(row: Provider) -> None:
     for wire in row.wires.values():
         codec, dialect = wire.load()
         assert isinstance(dialect, WireProfile)
-        target = Target(row.prefix, "m", dialect, row.capabilities)
-        assert codec.encode(Request((Message.user("q"),)), target).body
+        target = Target(row.prefix, "m", dialect, wire.capabilities or row.capabilities)
+        assert codec.encode(QUESTION, target).body
 
 
 @pytest.mark.parametrize("row", OVER_HTTP, ids=lambda row: row.prefix)
@@ -390,16 +388,6 @@ def test_pages_match_the_table() -> None:
     pages = "".join(page.read_text(encoding="utf-8") for page in tables["PAGES"])
     assert all(f"<!-- {name} -->" in pages for name in tables["TABLES"])
     assert tables["stale"]() == [], "run python docs/tables.py"
-
-
-def test_row_shows_the_day_of_its_latest_report(tmp_path: Path) -> None:
-    tables = runpy.run_path(str(ROOT / "docs" / "tables.py"))
-    days = {"groq/a": "2026-11-02", "groq/b": "2026-11-28", "openai/c": "2026-12-01"}
-    for number, (model, day) in enumerate(days.items()):
-        (tmp_path / f"{number}.json").write_text(json.dumps({"model": model, "day": day}), encoding="utf-8")
-    rows = tables["PROVIDERS"]
-    assert tables["last_seen"](rows["groq"], tmp_path) == "2026-11-28 (`groq/b`)"
-    assert tables["last_seen"](rows["mistral"], tmp_path) == "never"
 
 
 def test_registered_row_makes_the_pages_stale(capsys: pytest.CaptureFixture[str]) -> None:

@@ -50,6 +50,6 @@ __all__ = [
 ]  # fmt: skip
 
 OPEN_PATH = EXTRA
-ENCODING_VERSION = 2  # of the bodies; in the keys of stored answers
+ENCODING_VERSION = 3  # of the bodies; in the keys of stored answers
 
 __getattr__ = lazy_names(__name__, stream_decoder="FRAMING decoder")

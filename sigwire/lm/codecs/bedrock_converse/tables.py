@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from sigwire.core.json import JsonValue
 from sigwire.core.response import FinishReason
@@ -36,9 +37,8 @@ EXTRA = "additionalModelRequestFields"
 class ConverseProfile(WireProfile):
     """The models of one vendor on the Converse wire. The defaults are what every model accepts.
 
-    ``options``: rows over the wire's table. ``thinking``: whether reasoning is requested as Claude's ``thinking``, else as
-    ``reasoning_effort``. ``cache_ttl``: whether a point of the prompt cache may have a time. ``result_status``: whether a
-    result may have a status.
+    ``options``: rows over the wire's table. ``thinking``: the vendor's field that requests reasoning. ``cache_ttl``: whether a
+    point of the prompt cache may have a time. ``result_status``: whether a result may have a status.
     """
 
     family: str = "bedrock"
@@ -61,7 +61,7 @@ class ConverseProfile(WireProfile):
     media: frozenset[str] = frozenset({"image", "file"})
     temperature: float | None = 1.0  # of the service model
     options: Mapping[str, Option] = field(default_factory=dict[str, Option])
-    thinking: bool = False
+    thinking: Literal["reasoning_effort", "reasoningConfig", "thinking"] = "reasoning_effort"
     cache_ttl: bool = False
     result_status: bool = False
 
@@ -69,13 +69,18 @@ class ConverseProfile(WireProfile):
 CONVERSE = ConverseProfile()
 CLAUDE = replace(
     CONVERSE,
-    thinking=True,
+    thinking="thinking",
     cache_ttl=True,
     result_status=True,
     history_rules=replace(CONVERSE.history_rules, thinking="signed"),
 )
 # https://docs.aws.amazon.com/nova/latest/userguide/using-converse-api.html
-NOVA = replace(CONVERSE, result_status=True, options={"top_k": Place(f"{EXTRA}.inferenceConfig.topK")})
+NOVA = replace(
+    CONVERSE,
+    thinking="reasoningConfig",
+    result_status=True,
+    options={"top_k": Place(f"{EXTRA}.inferenceConfig.topK")},
+)
 # Models whose parameters have no top_k: Llama, Titan, DeepSeek and OpenAI's open models refuse an unknown field.
 WITHOUT_TOP_K = replace(CONVERSE, options={"top_k": Drop("the model has no top_k; it was left out.")})
 

@@ -9,6 +9,7 @@ from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.core.response import LMWarning
+from sigwire.lm.codecs.openai_chat.cache_marks import with_cache_marks
 from sigwire.lm.codecs.openai_chat.messages import encode_message
 from sigwire.lm.codecs.openai_chat.profiles import ChatProfile, ReasoningNames
 from sigwire.lm.codecs.openai_chat.tables import OPTIONS, SAMPLING
@@ -40,7 +41,6 @@ from sigwire.lm.codecs.shared.tools import (
     refuse_builtin_tools,
     search_settings,
 )
-from sigwire.lm.codecs.shared.untrusted import objects_of
 
 __all__ = ["encode"]
 
@@ -75,8 +75,11 @@ def encode(request: Request, target: Target[ChatProfile], *, stream: bool = Fals
     if form.instruction:
         messages = add_instruction(messages, form.instruction)
     cache: JsonObject = {}
-    if "prompt_cache" in request.options:
-        messages, cache = _with_cache_mark(messages, request, target), _cache_fields(request, target)
+    if request.repeated or "prompt_cache" in request.options:
+        messages, cache = (
+            with_cache_marks(messages, chosen.get("tools"), request, target),
+            _cache_fields(request, target),
+        )
     body: JsonObject = {
         "model": target.model,
         "messages": cast(JsonValue, messages),
@@ -88,7 +91,9 @@ def encode(request: Request, target: Target[ChatProfile], *, stream: bool = Fals
         **(_stream_fields(profile) if stream else {}),
     }
     lost = history.warnings + tools.warnings + tool_warnings + form.warnings + thinking_warnings + option_warnings
-    return assemble(ready, profile.path.format(model=model_in_path(target.model)), body, lost, repeats=not profile.many)
+    method = "streamRawPredict" if stream else "rawPredict"  # Vertex AI has two paths for partners' own wires
+    path = profile.path.format(model=model_in_path(target.model), method=method)
+    return assemble(ready, path, body, lost, repeats=not profile.many)
 
 
 _NO_OPTIONS: tuple[JsonObject, tuple[LMWarning, ...]] = ({}, ())
@@ -111,27 +116,9 @@ def _cache_fields(request: Request, target: Target[ChatProfile]) -> JsonObject:
     return fields
 
 
-_CACHE_MARKS: Mapping[str, JsonObject] = {
-    "prompt_cache_breakpoint": {"mode": "explicit"},
-    "cache_control": {"type": "ephemeral"},
-}
 _CACHE_MODES: Mapping[str, JsonObject] = {
     "prompt_cache_breakpoint": {"prompt_cache_options": {"mode": "explicit"}},
 }
-
-
-def _with_cache_mark(messages: list[JsonObject], request: Request, target: Target[ChatProfile]) -> list[JsonObject]:
-    """Mark the end of the first system turn: it and the tools before it are the stable prefix of a conversation."""
-    if not isinstance(request.options.get("prompt_cache"), dict) or not target.facts.cache_breakpoints:
-        return messages
-    mark = target.profile.cache_mark
-    first = messages[0] if messages else {}
-    if first.get("role") != "system":
-        return messages
-    content = first["content"]
-    parts = [{"type": "text", "text": content}] if isinstance(content, str) else list(objects_of(content))
-    marked = [*parts[:-1], {**parts[-1], mark: _CACHE_MARKS[mark]}]
-    return [{**first, "content": cast("JsonValue", marked)}, *messages[1:]]
 
 
 # --- options and reasoning

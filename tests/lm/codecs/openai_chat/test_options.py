@@ -212,9 +212,10 @@ def test_row_48_system_text_gets_a_cache_mark_when_the_model_takes_marks() -> No
     assert encoded(request, target(cache_breakpoints=True)).body == body(
         {"role": "system", "content": [marked]}, WIRE_ASKED, prompt_cache_options={"mode": "explicit"}
     )
-    marked = {**text, "cache_control": {"type": "ephemeral"}}
+    mark: JsonObject = {"cache_control": {"type": "ephemeral"}}
+    asked: JsonObject = {"role": "user", "content": [{"type": "text", "text": "q", **mark}]}
     assert encoded(request, target(OPENROUTER, cache_breakpoints=True)).body == body(
-        {"role": "system", "content": [marked]}, WIRE_ASKED
+        {"role": "system", "content": [{**text, **mark}]}, asked
     )
 
 
