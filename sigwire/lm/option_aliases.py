@@ -22,8 +22,8 @@ OPTION_NAMES = COMMON_OPTIONS | frozenset(
     "logprobs metadata min_p min_tokens mirostat mirostat_eta mirostat_tau models n_probs num_ctx plugins prediction "
     "presence_penalty priority prompt_logprobs prompt_mode prompt_truncate_len provider reasoning_format repeat_last_n "
     "repeat_penalty repetition_penalty route safe_prompt safety_identifier safety_model safety_settings samplers "
-    "search_parameters service_tier shift skip_special_tokens stop_token_ids structured_outputs top_a top_k top_logprobs transforms truncate "
-    "ttl typical_p user verbosity web_search_options".split()
+    "search_parameters service_tier shift skip_special_tokens stop_token_ids structured_outputs top_a top_k top_logprobs "
+    "transforms truncate ttl typical_p user verbosity web_search_options".split()
 )
 """Options that some wire knows. The tables of the wires decide; this list spares their import."""
 
