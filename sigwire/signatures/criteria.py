@@ -123,11 +123,7 @@ def _descriptions(given: Mapping[Any, Any]) -> dict[Any, str]:
 
 def _level(given: Any) -> tuple[str, str]:
     pair = (given, "") if isinstance(given, str) else given
-    if (
-        not isinstance(pair, tuple)
-        or len(cast("tuple[Any, ...]", pair)) != 2
-        or not all(isinstance(each, str) for each in pair)
-    ):
+    if not isinstance(pair, tuple) or len(pair) != 2 or not all(isinstance(each, str) for each in pair):
         raise _wrong(f"A level is a text or (label, description), not {given!r}", "Pass values as one mapping.")
     label, text = cast("tuple[str, str]", pair)
     if not label.strip():

@@ -38,7 +38,7 @@ from sigwire.modules.predict import Predict
 from sigwire.settings import context
 from sigwire.signatures.criteria import Criteria
 from sigwire.signatures.declarations import InputField, OutputField
-from sigwire.signatures.signature import Signature
+from sigwire.signatures.signature import Signature, make_signature
 from sigwire.testing.fake_provider import FakeProvider
 
 
@@ -170,6 +170,21 @@ def test_values_are_decided_by_the_distributions(source: Any, run: str) -> None:
     assert result.evidence["ticket.loud"].value is None
 
 
+@pytest.mark.parametrize(("wire", "model"), [("decisions", "openai/gpt-decides"), ("system-one", "system-one/m")])
+def test_decision_wires_measure_the_paths_and_values_of_the_others_whether_asked_or_not(wire: str, model: str) -> None:
+    signature = Triage.delete("why")
+    script = {**STATED, "harm": [0.25, 0.25, 0.5]}
+    with FakeProvider([json.dumps(script)] * 3) as provider:
+        lm = LM(model, base_url=provider.url(wire), api_key="k", wire=wire if wire == "decisions" else None)
+        unasked = Predict(signature, lm=lm)(text="x")
+        predict = Predict(signature, lm=lm, evidence="auto", decisions={"urgent": DecisionRule(threshold=0.8)})
+        asked, streamed = predict(text="x"), list[Any](predict.stream(text="x"))[-1].value
+    assert {path: each.values for path, each in unasked.evidence.items()} == VALUES
+    assert unasked.toDict() == Prediction(DECIDED).without("why").toDict()
+    assert (asked.urgent, asked.evidence["urgent"].p(True)) == (False, 0.75)
+    assert streamed.evidence == asked.evidence
+
+
 def test_lexical_model_measures_the_paths_and_values_of_the_others() -> None:
     predict = Predict(Triage, lm=LM("offline/lexical"), evidence="auto")
     first, again = (
@@ -195,7 +210,7 @@ def sections(**values: str) -> str:
 
 def tokenized(parts: Sequence[tuple[str, Mapping[str, float]]]) -> Choice:
     """Return a choice of tokens, each with its alternatives; the first alternative is the token that was written."""
-    content = [
+    content: list[Any] = [
         {
             "token": text,
             "logprob": math.log(alternatives.get(text, 1.0)),
@@ -207,13 +222,10 @@ def tokenized(parts: Sequence[tuple[str, Mapping[str, float]]]) -> Choice:
 
 
 def read_one(kind: Any, parts: Sequence[tuple[str, Mapping[str, float]]]) -> Prediction:
-    signature = type(Signature)(
-        "One",
-        (Signature,),
-        {"__annotations__": {"text": str, "found": kind}, "text": InputField(), "found": OutputField()},
-    )
-    lead, end = ("[[ ## found ## ]]\n", {}), ("\n\n[[ ## completed ## ]]", {})
-    result: Prediction = Predict(signature, lm=FakeLM([tokenized([lead, *parts, end])]), evidence="logprob")(text="x")  # type: ignore[arg-type]
+    signature = make_signature({"text": (str, InputField()), "found": (kind, OutputField())})
+    lead: Any = ("[[ ## found ## ]]\n", {})
+    end: Any = ("\n\n[[ ## completed ## ]]", {})
+    result: Prediction = Predict(signature, lm=FakeLM([tokenized([lead, *parts, end])]), evidence="logprob")(text="x")
     return result
 
 
@@ -310,13 +322,9 @@ def test_labels_without_a_common_beginning_are_read_exactly_whole_streamed_and_c
     parts = [(before, {}), (head, {head: first[head], **first}), *([(rest, {})] if rest else []), (after, {})]
     choice = tokenized(parts)
     kind = Literal[tuple(labels)]  # type: ignore[valid-type]
-    signature = type(Signature)(
-        "One",
-        (Signature,),
-        {"__annotations__": {"text": str, "found": kind}, "text": InputField(), "found": OutputField()},
-    )
+    signature = make_signature({"text": (str, InputField()), "found": (kind, OutputField())})
     with context(adapter=JSONAdapter() if layout == "json" else ChatAdapter()):
-        predict: Any = Predict(signature, lm=FakeLM([choice] * 2), evidence="logprob")  # type: ignore[arg-type]
+        predict: Any = Predict(signature, lm=FakeLM([choice] * 2), evidence="logprob")
         whole = predict(text="x").evidence["found"]
         streamed = [event for event in predict.stream(text="x") if isinstance(event, Finished)][-1].value.evidence[
             "found"
@@ -537,9 +545,8 @@ def test_rule_without_evidence_is_refused_before_sending() -> None:
 
 
 def test_measured_evidence_is_kept_unasked_and_nothing_else_is_asked_for() -> None:
-    lm = FakeLM(
-        [Choice(sections(urgent="true"), evidence={"urgent": {"values": [True, False], "probabilities": [0.25, 0.75]}})]
-    )
+    measured: Any = {"urgent": {"values": [True, False], "probabilities": [0.25, 0.75]}}
+    lm = FakeLM([Choice(sections(urgent="true"), evidence=measured)])
     result = Predict("text -> urgent: bool", lm=lm)(text="x")
     assert (result.urgent, result.evidence["urgent"].p(True)) == (False, 0.25)
     assert lm.requests[0].options == {}
@@ -633,7 +640,7 @@ def test_tokens_of_every_wire_give_evidence_whole_and_streamed(
     with FakeProvider([Choice(text, logprobs=tokens_of(text))] * 2) as provider:
         lm = LM(model, base_url=provider.url(wire), api_key="k", cache=False, **more)
         predict = Predict(Triage, lm=lm, evidence="logprob")
-        result = [*predict.stream(text="x")][-1].value if streamed else predict(text="x")  # type: ignore[union-attr]
+        result: Any = list[Any](predict.stream(text="x"))[-1].value if streamed else predict(text="x")
     assert {path: each.values for path, each in result.evidence.items()} == VALUES
     assert result.evidence["mood"].p("angry") == pytest.approx(1)
 

@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 from sigwire.errors import SignatureError
 from sigwire.signatures.criteria import Criteria, deciding_outputs
 from sigwire.signatures.declarations import InputField, OutputField
-from sigwire.signatures.signature import Signature
+from sigwire.signatures.signature import Signature, make_signature
 
 
 class Area(Enum):
@@ -105,11 +105,7 @@ def test_criteria_refuse_what_no_model_can_read(made: Any, said: str) -> None:
 )
 def test_signature_refuses_criteria_that_do_not_fit_naming_the_field(kind: Any, said: str) -> None:
     with pytest.raises(SignatureError, match=rf"found.*{said}|found has {said}"):
-        type(Signature)(
-            "Wrong",
-            (Signature,),
-            {"__annotations__": {"a": str, "found": kind}, "a": InputField(), "found": OutputField()},
-        )
+        make_signature({"a": (str, InputField()), "found": (kind, OutputField())})
 
 
 def test_criteria_of_a_nested_output_are_checked_with_its_path() -> None:
@@ -117,11 +113,7 @@ def test_criteria_of_a_nested_output_are_checked_with_its_path() -> None:
         flag: Annotated[bool, Criteria("low", "high")]
 
     with pytest.raises(SignatureError, match=r"found\.flag has levels"):
-        type(Signature)(
-            "Wrong",
-            (Signature,),
-            {"__annotations__": {"a": str, "found": Inner}, "a": InputField(), "found": OutputField()},
-        )
+        make_signature({"a": (str, InputField()), "found": (Inner, OutputField())})
 
 
 def test_criteria_are_equal_by_content_and_survive_a_pickle() -> None:

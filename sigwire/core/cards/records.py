@@ -20,7 +20,7 @@ from sigwire.core.report import CallReport
 from sigwire.core.response import LMWarning
 from sigwire.show.card import Card
 from sigwire.show.cleaning import inline, visible
-from sigwire.show.lines import CardTag, ValueLine
+from sigwire.show.lines import CardLine, CardTag, ValueLine
 from sigwire.show.numbers import count
 from sigwire.show.values import MOST_IN_REPR, MOST_OF_VALUE, call_line, short_repr
 
@@ -71,7 +71,8 @@ def prediction_card(prediction: Prediction) -> Card:
     children = turn_cards(run.turns) if run is not None else []
     report, meta = CallReport.of(prediction), _meta(prediction)
     if report.evidence:
-        rows.append(("evidence", [ValueLine(evidence_line(path, each)) for path, each in report.evidence.items()][:50]))
+        shown: list[CardLine] = [ValueLine(evidence_line(path, each)) for path, each in report.evidence.items()]
+        rows.append(("evidence", shown[:50]))
     if report.repairs:
         rows.append(("repairs", [ValueLine(each.what, "attention") for each in report.repairs[:20]]))
     rows += warning_rows(warnings := _own_warnings(report, run))

@@ -66,7 +66,8 @@ class _Reader:
                 true = strength or _UNNAMED
                 yield f"{written}[{label_of(option)}]", [True, False], [true / 2, -true / 2]
         elif options := options_of(only):
-            values = [value for value in options if value is not None] + (nothing or [None] * (None in options))
+            values: list[JsonValue] = [value for value in options if value is not None]
+            values += nothing or [None] * (None in options)
             if len(values) > 1:
                 yield written, values, self._scores(path, values, [label_of(value) for value in values])
         elif type_of(only) == "boolean":
