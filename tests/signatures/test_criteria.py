@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
-from sigwire.errors import SignatureError
+from sigwire.errors import SignatureError, StateError
 from sigwire.signatures.criteria import Criteria, deciding_outputs
 from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature, make_signature
@@ -128,3 +128,20 @@ def test_schema_has_the_criteria_for_wires_that_decide() -> None:
     assert schema["x-criteria"] == {"true": "service is down"}
     levels = Triage.spec.by_name["harm"].adapter.json_schema()["x-levels"]
     assert levels == [{"label": "none"}, {"label": "minor"}, {"label": "severe", "description": "someone is hurt"}]
+
+
+def test_state_of_a_signature_keeps_changed_criteria() -> None:
+    changed = Triage.load_state({"criteria": {"urgent": {"true": "people wait"}, "harm": {"severe": "broken bones"}}})
+    assert changed.spec.by_name["urgent"].adapter.json_schema()["x-criteria"] == {"true": "people wait"}
+    again = Triage.load_state(changed.dump_state())
+    assert again.equals(changed)
+    assert not again.equals(Triage)
+    saved = {"urgent": {"true": "service is down"}, "harm": {"severe": "someone is hurt"}}
+    assert Triage.dump_state()["criteria"] == saved
+    assert "criteria" not in Signature("a -> b").dump_state()
+
+
+@pytest.mark.parametrize("criteria", [{"urgent": {"odd": "x"}}, {"urgent": {"true": 3}}, {"urgent": "x"}, {"odd": {"x": "y"}}, "x"])
+def test_state_with_criteria_that_do_not_fit_is_refused(criteria: Any) -> None:
+    with pytest.raises(StateError, match="criteria"):
+        Triage.load_state({"criteria": criteria})
