@@ -7,6 +7,7 @@ the door imports this file.
 cli, __main__  the command line               commands      its verbs, one file each
 dspy           the door for DSPy programs     door_names    the names that only the door has
 optimizers     searches for better programs   evaluate      evaluations, metrics, runs over many rows
+experiments    grids of programs, models, optimizers, seeds and data sets
 jobs           rows on many processes         retrieval     vectors, and the nearest texts
 probes         what a model really does       cassettes     recorded and replayed traffic
 testing        a fake provider on the loopback interface
@@ -125,6 +126,15 @@ _NAMES: dict[str, dict[str, str]] = {
         "sigwire.evaluate.running.run": "EvaluationAborted EvaluationInterrupted ExampleDone",
         "sigwire.evaluate.scores": "MetricError Score",
     },
+    "Experiments": {
+        "sigwire.experiments.experiment": "Experiment",
+        "sigwire.experiments.folder": "load_experiment",
+        "sigwire.experiments.planning": "ExperimentPlan",
+        "sigwire.experiments.progress": "ExperimentProgress",
+        "sigwire.experiments.reproducing": "Reproduction reproduce",
+        "sigwire.experiments.result": "ExperimentResult",
+        "sigwire.experiments.running": "PointDone",
+    },
     "Metrics": {
         "sigwire.evaluate.metrics.answers": "answer_exact_match answer_passage_match contains within",
         "sigwire.evaluate.metrics.bfcl": "bfcl_match load_bfcl",
@@ -222,7 +232,7 @@ __all__ = sorted(_MODULE_OF)  # pyright: ignore[reportUnsupportedDunderAll]
 def __getattr__(name: str) -> object:
     module = _MODULE_OF.get(name)
     if module is None:
-        raise AttributeError(_advice(name), name=name, obj=sys.modules[__name__])
+        raise AttributeError(_advice(name), name=name, obj=None)  # with obj, Python adds the suggestion again
     value = getattr(import_module(module), name)
     globals()[name] = value
     return value
@@ -246,7 +256,8 @@ def _advice(name: str) -> str:
         and import_module("importlib.util").find_spec(f"sigwire.{name}")
     ):
         return f"The module sigwire.{name} is not imported yet (reading an attribute). Write import sigwire.{name}."
-    return f"sigwire has no public name {name!r} (reading an attribute). dir(sigwire) lists them."
+    hint = "" if name.startswith("_") else import_module("sigwire.errors").suggest(name, __all__)
+    return f"sigwire has no public name {name!r} (reading an attribute). {hint}dir(sigwire) lists them."
 
 
 def _page() -> str:

@@ -167,13 +167,19 @@ def suggest(name: str, known: Iterable[str]) -> str:
     >>> suggest("temprature", ["temperature", "top_p"]), suggest("desc", ["name", "description"]), suggest("nonsense", ["x"])
     ('Did you mean temperature? ', 'Did you mean description? ', '')
     """
+    similar = similar_name(name, known)
+    return "" if similar is None else f"Did you mean {similar}? "
+
+
+def similar_name(name: str, known: Iterable[str]) -> str | None:
+    """Return the most similar known name, or the shortest one that begins with the name; ``None`` if there is none."""
     from difflib import get_close_matches  # needed for errors only
 
     names = sorted(known)
     similar = get_close_matches(name, names, 1, 0.75)
     if not similar and len(name) > 2:  # beginnings are short, and not similar for difflib
         similar = sorted((each for each in names if each.lower().startswith(name.lower())), key=len)
-    return f"Did you mean {similar[0]}? " if similar else ""
+    return similar[0] if similar else None
 
 
 class LMNotConfigured(ConfigurationError):

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import sigwire
+import sigwire.dspy
 from sigwire.errors import CallerError
 from sigwire.observe.tracing.instrument import instrument
 from sigwire.optimizers.candidate import Candidate
@@ -36,8 +37,18 @@ def named(name: str) -> object:
 
 
 ANY: Any = sigwire
+TICKET: Any = sigwire.Signature("question -> answer")
+ROW = sigwire.Example(question="2+2?", answer="4").with_inputs("question")
+
+
+def told(message: object) -> object:
+    return ANY.LM("offline/lexical")(messages=[message])
+
+
 MISUSES: dict[str, tuple[Callable[[], object], str]] = {
     "module that is not imported": (lambda: named("commands_"), "dir(sigwire)"),
+    "misspelt name": (lambda: named("Predct"), "Did you mean Predict?"),
+    "misspelt name of the door": (lambda: getattr(sigwire.dspy, "BootstrapFewShots"), "Did you mean BootstrapFewShot?"),  # noqa: B009
     "name of the door": (lambda: named("streamify"), "It is in sigwire.dspy"),
     "adapter by name": (lambda: ANY.configure(adapter="json"), "Write adapter=sigwire.JSONAdapter()."),
     "model by name": (lambda: ANY.configure(lm="openai/x"), "Write lm=sigwire.LM('openai/x')."),
@@ -54,6 +65,19 @@ MISUSES: dict[str, tuple[Callable[[], object], str]] = {
     "closed server of an agent": (lambda: ANY.ReAct("question -> answer", tools=sigwire.mcp_tools("x")), "as tools:"),
     "closed server of a toolbox": (lambda: ANY.Toolbox(sigwire.mcp_tools("x")), "as tools:"),
     "closed server of a call": (lambda: predict(question="", tools=sigwire.mcp_tools("x")), "as tools:"),
+    "misspelt model of a provider": (lambda: ANY.LM("offline/lexicl"), "Did you mean offline/lexical?"),
+    "misspelt wire": (lambda: ANY.LM("openai/gpt-5-mini", wire="responsess"), "Did you mean responses?"),
+    "misspelt role": (lambda: told({"role": "usr", "content": "x"}), "Did you mean user?"),
+    "misspelt part": (lambda: told({"role": "user", "content": [{"type": "txt"}]}), "Did you mean text?"),
+    "misspelt field to change": (lambda: TICKET.with_updated_fields("anwer", desc="x"), "Did you mean answer?"),
+    "misspelt field of an instance": (lambda: TICKET(question="x", anwer="y"), "Did you mean answer?"),
+    "misspelt cluster": (lambda: ANY.Evaluate(devset=[ROW], metric=right, cluster="questio"), "Did you mean question?"),
+    "misspelt part of an image": (lambda: ANY.Image.read({"ur": "x"}), "Did you mean url?"),
+    "misspelt form of an export": (lambda: ANY.Predict(TICKET).export("opena"), "Did you mean openai?"),
+    "misspelt column": (
+        lambda: ANY.load_examples([{"questio": 1}], fields={"q": "question"}),
+        "Did you mean questio?",
+    ),
     "tools by number": (lambda: ANY.ReAct("question -> answer", tools=3), "tools=[function]"),
     "tools by name": (lambda: predict(question="", tools="search"), "tools=[function]"),
     "rule without a generator": (lambda: compiled(NoRule(metric=right)), "Write a generator"),

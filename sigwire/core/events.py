@@ -29,6 +29,7 @@ from sigwire.core.parts import TextPart, ThinkingPart
 from sigwire.core.response import Attempt, Choice, FinishReason, LMWarning, Response, Usage
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.errors import StateError
+from sigwire.show.card import BoundedRepr
 
 __all__ = [
     "ApprovalAsked", "AskStart", "ChoiceEnd", "Cut", "FieldDelta", "FieldEnd", "FieldPartial", "Finished", "PartEnd",
@@ -215,7 +216,7 @@ class ApprovalAsked(_Event):
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(BoundedRepr):
     """The last event of a program's stream: its value."""
 
     value: Any

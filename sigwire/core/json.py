@@ -19,6 +19,7 @@ from typing import Any, ClassVar, Never, Self, TypeAlias, cast
 
 from sigwire.core.narrow import is_array, is_items, is_object
 from sigwire.errors import SigwireError, StateError
+from sigwire.show.card import BoundedRepr
 
 __all__ = [
     "JsonObject", "JsonValue", "ShapeError", "Value", "decode_fields", "decoding", "dumps", "is_too_deep", "loads",
@@ -144,7 +145,7 @@ _decode = _decoder()
 _decode_once = _decoder(_refuse_contradiction)
 
 
-class Value:
+class Value(BoundedRepr):
     """Base of the canonical values: ``from_json(value.to_json())`` equals the value.
 
     A subclass is a frozen dataclass. ``kind`` is encoded as ``"type"`` if a field may hold several classes.

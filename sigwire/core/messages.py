@@ -36,7 +36,7 @@ class _Derived(Value):
     _derived: dict[Callable[[Message], object], Any]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Message(_Derived, HasCard):
     """One turn of a conversation.
 

@@ -85,7 +85,9 @@ def _renamed(row: Row, names: Mapping[str, str]) -> dict[str, Any]:
         return dict(row)
     missing = next((column for column in names.values() if column not in row), None)
     if missing is not None:
-        raise InputError(f"A row has no column {missing!r} (reading examples). Its columns are {', '.join(row)}.")
+        raise InputError(
+            f"A row has no column {missing!r} (reading examples). {suggest(missing, row)}Its columns are {', '.join(row)}."
+        )
     return {name: row[column] for name, column in names.items()}
 
 

@@ -18,12 +18,13 @@ from sigwire.core.example import Example
 from sigwire.core.json import JsonValue, dumps
 from sigwire.core.record import to_plain
 from sigwire.errors import ConfigurationError, InputError, warn_user
+from sigwire.show.card import BoundedRepr
 
 __all__ = ["DataSplit", "duplicates", "leaked", "split_examples"]
 
 
 @dataclass(frozen=True, slots=True)
-class DataSplit:
+class DataSplit(BoundedRepr):
     """The parts of a data set. ``duplicates``: how many examples are equal to an earlier one; they are in its part."""
 
     train: tuple[Example, ...]

@@ -86,9 +86,8 @@ def __getattr__(name: str) -> object:
         return getattr(import_module(f"{__name__}.teleprompt"), name)
     if name not in __all__:
         instead = import_module(f"{__name__}.missing").advice(name)
-        raise AttributeError(
-            f"sigwire.dspy has no public name {name!r}. {instead}", name=name, obj=sys.modules[__name__]
-        )
+        text = f"sigwire.dspy has no public name {name!r} (reading an attribute). {instead}"
+        raise AttributeError(text, name=name, obj=None)  # with obj, Python adds the suggestion again
     value = getattr(import_module(_MODULE_OF[name]) if name in _MODULE_OF else sigwire, name)
     globals()[name] = value
     return value

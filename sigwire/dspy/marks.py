@@ -20,7 +20,7 @@ _START, _END = "<<CUSTOM-TYPE-START-IDENTIFIER>>", "<<CUSTOM-TYPE-END-IDENTIFIER
 def content_parts(medium: object) -> list[JsonObject]:
     """Return an image, a sound or a file as OpenAI content parts.
 
-    >>> content_parts(media.Audio(data=b"RIFF"))
+    >>> content_parts(media.Audio(data=b"RIFF", audio_format="wav"))
     [{'type': 'input_audio', 'input_audio': {'data': 'UklGRg==', 'format': 'wav'}}]
     """
     if isinstance(medium, media.Image):

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any, NoReturn, cast
 
+from sigwire.errors import suggest
+
 __all__ = ["INSTEAD", "advice", "advise", "check_import"]
 
 _BATCHES = "`Embedder` batches texts, and `Module.batch` runs a program on many rows."
@@ -63,12 +65,15 @@ INSTEAD: Mapping[str, str] = {
 
 
 def advice(name: str) -> str:
-    """Return what to use instead of a name of DSPy (``utils.magicattr``), else the way to list the names there are.
+    """Return what to use instead of a name of DSPy (``utils.magicattr``), else a similar name and the way to list the names.
 
     >>> advice("ColBERTv2")[:24], advice("Predictor")
-    ('`Embeddings` searches a ', 'dir(sigwire.dspy) lists them.')
+    ('`Embeddings` searches a ', 'Did you mean Predict? dir(sigwire.dspy) lists them.')
     """
-    return INSTEAD.get(name, "dir(sigwire.dspy) lists them.")
+    if name in INSTEAD:
+        return INSTEAD[name]
+    hint = "" if name.startswith("_") else suggest(name, dir(sys.modules["sigwire.dspy"]))
+    return f"{hint}dir(sigwire.dspy) lists them."
 
 
 def advise(module: str) -> None:

@@ -39,6 +39,7 @@ from sigwire.errors import (
 from sigwire.evaluate.scores import MetricError
 from sigwire.modules.agents.tool_results import SECRET_TEXT
 from sigwire.modules.call_limit import CallTimeout
+from sigwire.show.card import BoundedRepr
 
 __all__ = ["ExampleTimeout", "Failure", "FailureKind", "failure_of", "missing_label", "unscored"]
 
@@ -69,7 +70,7 @@ class ExampleTimeout(CallTimeout):
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class Failure(BoundedRepr):
     """A failed run. ``kind``, class name and message of the error; ``path`` and ``turn``: its place in the program.
 
     ``is_bug``: the class is not one of sigwire's, so code of the user raised it; then ``traceback`` is its text.

@@ -34,6 +34,7 @@ from sigwire.modules.module import Module
 from sigwire.modules.predict import default_adapter
 from sigwire.modules.tree.walk import Predictor
 from sigwire.settings import current
+from sigwire.show.card import BoundedRepr
 
 __all__ = [
     "ExampleRecord",
@@ -55,7 +56,7 @@ _RETRIED = frozenset({"provider", "metric", "caller"})  # kinds of failures that
 
 
 @dataclass(frozen=True, slots=True)
-class ExampleRecord:
+class ExampleRecord(BoundedRepr):
     """One run on one example. ``index``: its position in the devset; ``repeat``: from 1; ``started``: a time in UTC.
 
     ``inputs`` and ``labels`` are JSON; media are references. ``kept``: read from the file of an earlier run. ``segment``: the

@@ -23,6 +23,7 @@ from sigwire.modules.module import Module
 from sigwire.modules.programs.encoding import ProgramEncoder
 from sigwire.modules.programs.library import LIBRARY
 from sigwire.settings import Settings, current
+from sigwire.show.card import BoundedRepr
 
 __all__ = ["Job", "JobMetric", "run_rows_with"]
 
@@ -48,7 +49,7 @@ def run_rows_with(runner: type[object]) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Job(ChecksKeywords):
+class Job(BoundedRepr, ChecksKeywords):
     """A program with what its rows need, as names and JSON, for ``map_rows``.
 
     ``program``: ``"module:name"`` of a module instance, of a class or function that makes a program, or of a program that is

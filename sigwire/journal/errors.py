@@ -9,12 +9,13 @@ from typing import ClassVar, Literal
 
 from sigwire.core.json import JsonObject
 from sigwire.errors import AgentStopped, CallerError, StateError, Whose
+from sigwire.show.card import BoundedRepr
 
 __all__ = ["ApprovalNeeded", "JournalDivergence", "PendingCall", "RunIsLive", "ToolInterrupted"]
 
 
 @dataclass(frozen=True, slots=True)
-class PendingCall:
+class PendingCall(BoundedRepr):
     """A tool call that waits for a decision. ``id`` is its key among the decisions: the id of the call, after the ids of the
     calls around it if an inner agent made it (``call_0/call_1``); in a run with a journal the place in the run.
 

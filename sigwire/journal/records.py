@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sigwire.core.json import JsonObject, JsonValue
+from sigwire.show.card import BoundedRepr
 
 __all__ = ["EffectRow", "RunHead", "RunInfo", "StoredEffect"]
 
@@ -44,7 +45,7 @@ class RunHead:
 
 
 @dataclass(frozen=True, slots=True)
-class RunInfo:
+class RunInfo(BoundedRepr):
     """A run of a journal. ``state``: "running" (or killed), "waiting" for decisions, "failed" with ``error``, or "done".
 
     Times are seconds of ``time.time()``.
@@ -60,7 +61,7 @@ class RunInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class StoredEffect:
+class StoredEffect(BoundedRepr):
     """A recorded effect: its place in the run, ``key`` (the request, or name and arguments) and ``value`` as JSON.
 
     ``state`` is "done", "failed", "waiting" for approval, or "started" for a tool whose end is not recorded. ``attempt``

@@ -38,6 +38,7 @@ from sigwire.errors import (
     LMTimeoutError,
     LMTransportError,
     UnsupportedFeature,
+    suggest,
 )
 from sigwire.lm.codecs.shared.choices import join_responses
 from sigwire.lm.codecs.shared.errors import EXPIRED_CODES, damaged_reply_error, read_body
@@ -107,7 +108,8 @@ class HttpBackend:
         self._identities: dict[tuple[_ToolKind, str], bytes] = {}
         if connection.wire is not None and connection.wire not in provider.wires:
             raise ConfigurationError(
-                f"{provider.prefix} has no wire {connection.wire!r} (making an LM). Use one of {', '.join(provider.wires)}."
+                f"{provider.prefix} has no wire {connection.wire!r} (making an LM). "
+                f"{suggest(str(connection.wire), provider.wires)}Use one of {', '.join(provider.wires)}."
             )
 
     def __deepcopy__(self, memo: object) -> HttpBackend:

@@ -17,7 +17,7 @@ from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools.calls import ToolCall, ToolResult, number_calls
 from sigwire.core.tools.choice import ToolChoice, read_tool_choice
-from sigwire.errors import InputError
+from sigwire.errors import InputError, suggest
 from sigwire.lm.codecs.shared.media import data_url, split_data_url
 
 __all__ = [
@@ -146,7 +146,10 @@ def decode_messages(messages: Iterable[Message | Mapping[str, object]]) -> tuple
 def _decode_message(data: Mapping[str, object], names: Mapping[str, str]) -> Message:
     role, content = _ROLES.get(str(data.get("role"))), get(data, "content")
     if role is None:
-        raise InputError(f"Unknown role {data.get('role')!r} (decoding messages). Use one of {', '.join(_ROLES)}.")
+        given = data.get("role")
+        raise InputError(
+            f"Unknown role {given!r} (decoding messages). {suggest(str(given), _ROLES)}Use one of {', '.join(_ROLES)}."
+        )
     if role == "tool":
         call_id = str(data.get("tool_call_id") or "")
         if isinstance(content, list):
@@ -181,7 +184,8 @@ def _decode_part(part: object) -> Part:
     decode = _DECODE_PART.get(str(kind))
     if decode is None:
         raise InputError(
-            f"Unknown type {kind!r} of a content part (decoding messages). Use one of {', '.join(_DECODE_PART)}."
+            f"Unknown type {kind!r} of a content part (decoding messages). "
+            f"{suggest(str(kind), _DECODE_PART)}Use one of {', '.join(_DECODE_PART)}."
         )
     return decode(part)
 

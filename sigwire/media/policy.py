@@ -35,3 +35,8 @@ class FetchedFile(NamedTuple):
     content: bytes
     media_type: str
     url: str
+
+    def __repr__(self) -> str:
+        from sigwire.show.values import fields_line  # needed when a file is shown
+
+        return fields_line("FetchedFile", self._asdict())

@@ -17,6 +17,7 @@ from sigwire.lm.policy.limits.runs import Run, current_run
 from sigwire.modules.call_limit import CallTimeout, timed_steps
 from sigwire.observe.place import enter
 from sigwire.settings import current
+from sigwire.show.card import BoundedRepr
 
 __all__ = [
     "BatchExamples", "BatchFailures", "BatchResults", "BatchRun", "FailedExample", "batch_steps",
@@ -32,7 +33,7 @@ BatchFailures: TypeAlias = "tuple[BatchResults, list[Any], list[Exception]]"
 
 
 @dataclass(frozen=True, slots=True)
-class FailedExample:
+class FailedExample(BoundedRepr):
     """A failed call of a batch: its position in the batch, its inputs, its error."""
 
     index: int
@@ -41,7 +42,7 @@ class FailedExample:
 
 
 @dataclass(frozen=True, slots=True)
-class BatchRun:
+class BatchRun(BoundedRepr):
     """The finished calls of a batch that an error or an interrupt ended: ``BatchRun.of(error)``.
 
     ``results`` has the values by position in the batch, in order. ``failures`` are in order too; the first is usually the error

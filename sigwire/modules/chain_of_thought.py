@@ -13,6 +13,7 @@ from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules.answer import meta_of
 from sigwire.modules.ask import check_config
 from sigwire.modules.predict import P, Predict, PredictorCalls, PredictorClasses, S, signature_of
+from sigwire.show.card import BoundedRepr
 from sigwire.signatures.declarations import OutputField, added_output
 from sigwire.signatures.signature import Signature, SignatureClass, SignatureMeta
 from sigwire.signatures.types import Reasoning
@@ -62,7 +63,7 @@ class ChainOfThought(PredictorCalls[P, S]):
 
 
 @dataclass(frozen=True, slots=True)
-class Reasoned:
+class Reasoned(BoundedRepr):
     """The reasoning of a result, and its source: ``Reasoned.of(result)``.
 
     ``source``: "written" in the text of the answer, the provider's "thinking", or ``None`` without reasoning.

@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol, TypeAlias, cast
 from urllib.parse import urlsplit
 
 from sigwire.core.json import JsonObject
-from sigwire.errors import ConfigurationError
+from sigwire.errors import ConfigurationError, suggest
 from sigwire.lm.openai_dicts import encode_messages
 from sigwire.lm.preview.preview import Preview
 from sigwire.lm.secrets import mask_secrets
@@ -40,7 +40,8 @@ def exported(
     encode = _FORMS.get(form)
     if encode is None:
         raise ConfigurationError(
-            f"{form!r} is no form of an export (exporting {type(program).__name__}). Write one of {', '.join(_FORMS)}."
+            f"{form!r} is no form of an export (exporting {type(program).__name__}). "
+            f"{suggest(str(form), _FORMS)}Write one of {', '.join(_FORMS)}."
         )
     open_inputs = {} if args else {name: text for name, text in placeholders(program).items() if name not in inputs}
     with context(warn_on_type_mismatch=False):

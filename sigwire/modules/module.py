@@ -81,8 +81,6 @@ class Module(ChecksKeywords, Walkable, HasCard):
 
     _shown_by = "sigwire.modules.cards.tree:module"
     callbacks: list[object]
-    optimization: Any = None
-    """The report of the search that made the program. ``OptimizationReport.of(program)`` has its type, also after ``load``."""
     _compiled: bool
     _log: CallLog | None
     _entries: ClassVar[frozenset[str]] = frozenset()
@@ -103,6 +101,22 @@ class Module(ChecksKeywords, Walkable, HasCard):
         self._compiled = False
         self._log = None
         return self
+
+    @property
+    def optimization(self) -> Any:
+        """The ``OptimizationReport`` of the search that made the program, also after ``load``; ``None`` without a search.
+
+        ``OptimizationReport.of(program)`` has the type for checkers. Raises ``StateError`` for a report of a file
+        that no search wrote.
+        """
+        report = vars(self).get("optimization")
+        if isinstance(report, saving.SavedReport):
+            report = self.optimization = report.decode()
+        return report
+
+    @optimization.setter
+    def optimization(self, report: Any) -> None:
+        vars(self)["optimization"] = report
 
     def __init__(self, callbacks: Sequence[object] | None = None) -> None:
         if callbacks is not None and not isinstance(callbacks, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]  # a model, by mistake
@@ -502,8 +516,8 @@ class Module(ChecksKeywords, Walkable, HasCard):
         """Write the state to a ``.json`` file. Raises ``StateError`` for other suffixes and for ``save_program=True``.
 
         Code is not saved: that needs pickle, which the library never uses. The report of a search (``optimization``) is in the
-        file. A warning in the log ``sigwire.save`` names what ``load`` without options refuses: a model of a class that is not
-        sigwire's ``LM``, or at an address that is not trusted.
+        file. Warns of what ``load`` without options refuses: a model of a class that is not sigwire's ``LM``, or at an address
+        that is not trusted.
         """
         if save_program:
             raise StateError(
@@ -512,7 +526,7 @@ class Module(ChecksKeywords, Walkable, HasCard):
             )
         state = self.dump_state()
         saving.write(path, state, saving.report_of(self))
-        saving.log_refusal(type(self).__name__, lambda: self._prepare(state, unsafe=False))
+        saving.warn_of_refusal(type(self).__name__, lambda: self._prepare(state, unsafe=False))
 
     def load(
         self, path: str | PathLike[str], *, lm: LanguageModel | None = None, allow_unsafe_lm_state: bool = False

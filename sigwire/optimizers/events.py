@@ -8,12 +8,13 @@ from typing import TypeAlias
 from sigwire.core.json import Value
 from sigwire.evaluate.costs import add_cost, cost_text
 from sigwire.optimizers.candidate import Candidate
+from sigwire.show.card import BoundedRepr
 
 __all__ = ["Dropped", "Kept", "Measured", "Proposed", "RefusedText", "SearchEvent", "Spent", "Warned"]
 
 
 @dataclass(frozen=True, slots=True)
-class Proposed:
+class Proposed(BoundedRepr):
     """A rule made a candidate. ``origin``: how, in a few words; ``changes`` are the slots that differ from the parent."""
 
     candidate: Candidate
@@ -31,7 +32,7 @@ class RefusedText(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(BoundedRepr):
     """A candidate was run: its mean score on the validation rows that it has, and their number."""
 
     candidate: Candidate
@@ -40,7 +41,7 @@ class Measured:
 
 
 @dataclass(frozen=True, slots=True)
-class Dropped:
+class Dropped(BoundedRepr):
     """A candidate left the search. ``why`` has the evidence in a few words."""
 
     candidate: Candidate
@@ -48,7 +49,7 @@ class Dropped:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(BoundedRepr):
     """A candidate is the new leader of the search, or joined the pool of parents."""
 
     candidate: Candidate
@@ -95,7 +96,7 @@ class Spent(Value):
 
 
 @dataclass(frozen=True, slots=True)
-class Warned:
+class Warned(BoundedRepr):
     """A sentence for the warnings of the report."""
 
     text: str

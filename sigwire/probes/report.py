@@ -12,6 +12,7 @@ from sigwire.core.lazy import version
 from sigwire.lm.policy.money.sums import Amounts
 from sigwire.show.card import Card, HasCard
 from sigwire.show.lines import CardTag
+from sigwire.show.numbers import count
 
 __all__ = ["ProbeRow", "Verdict", "Verification", "VerificationInterrupted", "without_accounts"]
 
@@ -101,7 +102,9 @@ class Verification(HasCard):
     def _card(self) -> Card:
         head = ("probe", "table", "seen", "verdict")
         rows = [(row.probe, row.table, row.seen, row.verdict) for row in self.rows]
-        facts = [("host", [self.host]), ("spent", [f"{self.requests} requests, {self.spent}"]), ("day", [self.day])]
+        spent = f"{count(self.requests, 'request')}, {self.spent}"
+        facts = [("host", [self.host])] if self.host else []  # a model in this process has none
+        facts += [("spent", [spent]), ("day", [self.day])]
         facts += [(row.probe, [f"{row.feature}: {row.why}"]) for row in self.rows if row.why not in ("", self.stopped)]
         facts += [("stopped", [self.stopped])] if self.stopped else []
         tags: Sequence[CardTag] = [CardTag(self._summary(), "right" if self.agrees else "wrong")]

@@ -24,6 +24,7 @@ from sigwire.probes.promises import Planned, plan_probe, quiet_options
 from sigwire.probes.report import Verification, VerificationInterrupted, without_accounts
 from sigwire.probes.running import ProbeRun
 from sigwire.probes.table import PROBES
+from sigwire.show.numbers import count
 
 __all__ = ["TOKENS", "VerificationPlan", "averify", "plan_verification", "verify"]
 
@@ -47,8 +48,8 @@ class VerificationPlan:
         price = most if self.ceiling is None else f"${self.ceiling:.4f} at most"
         place = self.host or "this process"
         return (
-            f"{self.model} at {place}: {len(self.probes)} probes, {self.requests} requests, and {self.limit} at most if some "
-            f"disagree with the table; {price}"
+            f"{self.model} at {place}: {count(len(self.probes), 'probe')}, {count(self.requests, 'request')}, and "
+            f"{self.limit} at most if some disagree with the table; {price}"
         )
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TextIO
 if TYPE_CHECKING:
     from sigwire.show.lines import CallLine, CardLine, CardTag
 
-__all__ = ["MOST_CHILDREN", "MOST_DEPTH", "MOST_ROWS", "Card", "HasCard", "HasLine"]
+__all__ = ["MOST_CHILDREN", "MOST_DEPTH", "MOST_ROWS", "BoundedRepr", "Card", "HasCard", "HasLine"]
 
 MOST_ROWS = 50
 MOST_CHILDREN = 50
@@ -63,6 +63,35 @@ class HasLine:
         module, _, stem = cls._shown_by.partition(":")
         builder: Callable[..., Any] = getattr(import_module(module), f"{stem}_{form}")
         return builder
+
+
+class BoundedRepr:
+    """The ``repr`` of a dataclass in at most 500 characters: as Python writes the dataclass, or with cut values.
+
+    >>> @dataclass(frozen=True, slots=True)
+    ... class Note(BoundedRepr):
+    ...     text: str
+    >>> Note("two words"), len(repr(Note("x" * 3_000_000)))
+    (Note(text='two words'), 92)
+    """
+
+    __slots__ = ()
+
+    def __init_subclass__(cls, **kwargs: object) -> None:
+        super().__init_subclass__(**kwargs)
+        # ``dataclass`` replaces an inherited ``__repr__``, and keeps one of the class itself.
+        defined = (base.__dict__.get("__repr__", _dataclass_repr) for base in cls.__mro__)
+        line = next(each for each in defined if each is not _dataclass_repr)
+        cls.__repr__ = _dataclass_repr if line is object.__repr__ else line  # type: ignore[method-assign]
+
+
+def _dataclass_repr(value: Any) -> str:
+    from dataclasses import fields
+
+    from sigwire.show.values import fields_line
+
+    shown = [each.name for each in fields(value) if each.repr]
+    return fields_line(type(value).__qualname__, {name: getattr(value, name) for name in shown})
 
 
 class HasCard(HasLine):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import Any, cast
 
 from sigwire.show.escapes import visible
 
-__all__ = ["MOST_IN_REPR", "MOST_OF_VALUE", "call_line", "safe_repr", "short_repr"]
+__all__ = ["MOST_IN_REPR", "MOST_OF_VALUE", "call_line", "fields_line", "safe_repr", "short_repr"]
 
 MOST_IN_REPR = 500
 MOST_OF_VALUE = 80
@@ -50,6 +50,20 @@ def call_line(name: str, parts: Iterable[str], most: int = MOST_IN_REPR) -> str:
             break
         kept.append(part)
     return f"{name}({', '.join(kept)})"
+
+
+def fields_line(name: str, fields: Mapping[str, object], most: int = MOST_IN_REPR) -> str:
+    """Return ``name(field=value)`` as Python writes it, or with values that are cut if it has more than ``most`` characters.
+
+    >>> fields_line("Note", {"text": "a", "count": 2}), fields_line("Note", {"text": "x" * 100}, 90)[-10:]
+    ("Note(text='a', count=2)", 'xxxxxxxx…)')
+    """
+    line = call_line(name, _assignments(fields, most), most)
+    return call_line(name, _assignments(fields, MOST_OF_VALUE), most) if line.endswith("…)") else line
+
+
+def _assignments(fields: Mapping[str, object], most: int) -> Iterator[str]:
+    return (f"{visible(name)}={short_repr(value, most)}" for name, value in fields.items())
 
 
 def safe_repr(value: object) -> str:

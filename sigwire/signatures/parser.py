@@ -22,7 +22,7 @@ from typing import Any, NamedTuple, NoReturn, TypeAlias, cast
 
 from sigwire.core.foreign_names import DOOR, NAMESPACE
 from sigwire.core.typed_dict import TypeExpression
-from sigwire.errors import SignatureError
+from sigwire.errors import SignatureError, similar_name
 from sigwire.signatures import types as field_types
 
 __all__ = ["Fields", "Names", "TypeScope", "caller_frame", "caller_scope", "parse_signature", "scope_of"]
@@ -318,12 +318,7 @@ class TypeScope:
         return known
 
     def _unknown(self, name: str) -> str:
-        import difflib
-
-        reachable = {*_KNOWN, *(self.custom_types or {})}
-        close = _SUGGESTIONS.get(name.lower()) or next(
-            iter(difflib.get_close_matches(name, sorted(reachable), 1)), None
-        )
+        close = _SUGGESTIONS.get(name.lower()) or similar_name(name, {*_KNOWN, *(self.custom_types or {})})
         meant = f"Did you mean {close!r}? Otherwise pass" if close else "Pass"
         return f'{name!r} is not a known type. {meant} custom_types={{"{name}": {name}}}.'
 

@@ -20,7 +20,7 @@ from sigwire.core.json import JsonObject
 from sigwire.core.narrow import is_items, is_mapping
 from sigwire.core.record import FieldValue, FieldValues, Record
 from sigwire.core.typed_dict import TypeExpression
-from sigwire.errors import FieldDefinitionError, InputError, SignatureError, warn_user
+from sigwire.errors import FieldDefinitionError, InputError, SignatureError, suggest, warn_user
 from sigwire.keywords import check_keywords
 from sigwire.show.card import HasCard
 from sigwire.signatures.class_body import check_attributes, check_name, resolve_annotations, starts_with_f_string
@@ -213,7 +213,8 @@ class SignatureMeta(HasCard, type):
             return cls.spec.by_name[name]
         except KeyError:
             raise SignatureError(
-                f"{cls.__name__} has no field {name!r}; it has {list_names(cls.spec.fields)}."
+                f"{cls.__name__} has no field {name!r} (changing a signature). {suggest(name, cls.spec.by_name)}It has "
+                f"{list_names(cls.spec.fields)}."
             ) from None
 
 
@@ -299,7 +300,10 @@ class Signature(_SignatureBase, metaclass=SignatureMeta):
         def __init__(self, **fields: Any) -> None:
             known = type(self).spec.by_name
             if unknown := next((name for name in fields if name not in known), None):
-                raise InputError(f"{type(self).__name__} has no field {unknown!r}; it has {', '.join(known)}.")
+                raise InputError(
+                    f"{type(self).__name__} has no field {unknown!r} (making one). {suggest(unknown, known)}It has "
+                    f"{', '.join(known)}."
+                )
             super().__init__(**fields)
 
 

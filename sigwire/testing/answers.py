@@ -12,7 +12,7 @@ from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, FinishReason, Response
 from sigwire.core.tools.calls import ToolCall, ToolCalls
-from sigwire.errors import ConfigurationError, LMError
+from sigwire.errors import ConfigurationError, LMError, suggest
 from sigwire.lm.base import LanguageModel
 from sigwire.testing.chunking import Cut, Gate, Newline
 
@@ -297,7 +297,8 @@ def _check_name(field: str, name: str, names: Any) -> None:
     if name not in get_args(names):
         advice = " A refusal is Choice(refusal='...')." if name == "refusal" else ""
         raise ConfigurationError(
-            f"{field}={name!r} does not exist (scripting a fake provider). Use one of {', '.join(get_args(names))}.{advice}"
+            f"{field}={name!r} does not exist (scripting a fake provider). "
+            f"{suggest(str(name), get_args(names))}Use one of {', '.join(get_args(names))}.{advice}"
         )
 
 

@@ -22,7 +22,7 @@ from sigwire.core.json import JsonObject, JsonValue, dumps, loads
 from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.effects.loops import to_thread
-from sigwire.errors import ConfigurationError
+from sigwire.errors import ConfigurationError, suggest
 from sigwire.lm.base import LanguageModel
 from sigwire.testing.answers import Answer, Delivered, Events, Fault, Raw, Script, ScriptedAnswer, Streamed
 from sigwire.testing.batches.desk import BatchDesk, BatchPlan
@@ -143,7 +143,8 @@ class FakeProvider:
         """
         if wire not in PLACES:
             raise ConfigurationError(
-                f"Unknown wire {wire!r} (getting the URL of a FakeProvider). Use one of {sorted(PLACES)}."
+                f"Unknown wire {wire!r} (getting the URL of a FakeProvider). {suggest(wire, PLACES)}Use one of "
+                f"{', '.join(sorted(PLACES))}."
             )
         if self._server is None:
             raise ConfigurationError("The FakeProvider is not running (getting its URL). Use it in a with block.")

@@ -38,7 +38,7 @@ def test_format_of_media_returns_openai_content_parts() -> None:
     assert dspy.Image("https://e.org/a.png").format() == [
         {"type": "image_url", "image_url": {"url": "https://e.org/a.png"}}
     ]
-    assert dspy.Audio(data="Pw==").format() == [
+    assert dspy.Audio(data="Pw==", audio_format="wav").format() == [
         {"type": "input_audio", "input_audio": {"data": "Pw==", "format": "wav"}}
     ]
     assert dspy.File(file_id="f").format() == [{"type": "file", "file": {"file_id": "f"}}]

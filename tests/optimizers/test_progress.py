@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from sigwire.core.example import Example
+from sigwire.core.messages import Message
 from sigwire.core.request import Request
 from sigwire.errors import ConfigurationError
 from sigwire.lm.client import LM
@@ -19,6 +20,7 @@ from sigwire.lm.policy.money.estimates import input_bound
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
 from sigwire.optimizers.candidate import Candidate
+from sigwire.optimizers.engine.search import Rows
 from sigwire.optimizers.engine.spending import Spending, read_budget
 from sigwire.optimizers.events import Dropped, Kept, Measured, Proposed, SearchEvent, Spent, Warned
 from sigwire.optimizers.judge import Judge, ScoreTable
@@ -28,6 +30,7 @@ from sigwire.optimizers.rules.bootstrap_few_shot import BootstrapFewShot
 from sigwire.optimizers.rules.copro import COPRO
 from sigwire.optimizers.rules.random_search import BootstrapFewShotWithRandomSearch
 from sigwire.optimizers.task import Task
+from sigwire.signatures.types.history import History
 from tests.optimizers.stub import Stub, exact, pure_writer, rows
 from tests.optimizers.table import CALLS, TRAIN, VAL, student
 
@@ -193,6 +196,13 @@ def test_overlap_of_training_and_validation_rows_is_a_warning_at_the_start(
     assert seen[0].text.startswith(f"4 of {len(VAL) + 4} validation rows are training rows too")
     assert seen[0].text in report.warnings
     assert f"sigwire.optimize warning: {seen[0].text}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("value", [Message.user, lambda text: History([{"question": text}])])
+def test_rows_whose_long_inputs_differ_at_their_ends_do_not_overlap(value: Any) -> None:
+    train, val = ([Example(text=value("x" * 1_000 + end), answer="a").with_inputs("text")] for end in "ab")
+    assert Rows.of(train, val, []).warnings() == []
+    assert len(Rows.of(train, train, []).warnings()) == 1
 
 
 def test_report_names_the_reason_when_no_candidate_was_better() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 from collections.abc import Mapping
 from dataclasses import replace
@@ -346,6 +347,14 @@ def test_report_has_no_path_and_no_user_of_the_address() -> None:
     assert [row["verdict"] for row in report["rows"]] == ["agrees", "behaviour"]
     assert found.to_markdown().splitlines()[-1] == "| tools | | 3/3 (get\\_weather) | behaviour |".replace("\\_", "_")
     assert repr(found) == "Verification('openai/gpt-4.1', 1 agrees, 1 behaviour)"
+
+
+def test_card_of_a_model_in_this_process_has_no_host_and_counts_in_words() -> None:
+    found = sigwire.verify(sigwire.LM("offline/lexical"), probes=["text"])
+    shown = io.StringIO()
+    found.show(file=shown, width=80)
+    assert "host" not in shown.getvalue()
+    assert "  spent  1 request, " in shown.getvalue()
 
 
 def test_digest_of_the_table_changes_with_the_capabilities() -> None:

@@ -123,7 +123,11 @@ def test_images_are_values() -> None:
 # --- Audio and File ---
 
 SOUNDS: list[tuple[str, Any, AudioPart]] = [
-    ("bytes", Audio(b"?"), AudioPart("Pw==", "wav")),
+    ("bytes", Audio(b"?", audio_format="wav"), AudioPart("Pw==", "wav")),
+    ("MP3 as bytes", Audio(b"ID3\x04"), AudioPart("SUQzBA==", "mp3")),
+    ("Ogg as base64", Audio(data=base64.b64encode(b"OggS\0").decode()), AudioPart("T2dnUwA=", "ogg")),
+    ("WAV as bytes", Audio(b"RIFF....WAVEfmt "), AudioPart("UklGRi4uLi5XQVZFZm10IA==", "wav")),
+    ("MP3 that is said to be WAV", Audio(b"ID3\x04", audio_format="wav"), AudioPart("SUQzBA==", "wav")),
     ("base64", Audio(data="Pw==", audio_format="mp3"), AudioPart("Pw==", "mp3")),
     ("data URI", Audio("data:audio/mp3;base64,Pw=="), AudioPart("Pw==", "mp3")),
     ("x- format", Audio.from_url("data:audio/x-wav;base64,Pw=="), AudioPart("Pw==", "wav")),
@@ -142,6 +146,9 @@ def test_audio_is_read_from_files_and_samples_and_never_fetched(tmp_path: Path) 
     assert Audio.from_path(path) == Audio(data="Pw==", audio_format="mp3")
     with wave.open(io.BytesIO(base64.b64decode(Audio.from_array([0.0, 1.0, -2.0], 8000).data))) as sound:
         assert (sound.getframerate(), sound.readframes(3)) == (8000, b"\x00\x00\xff\x7f\x01\x80")
+    for unknown in (b"?", "Pw=="):
+        with pytest.raises(InputError, match=r"Unknown audio format of bytes \(creating an Audio\)\. Pass it: "):
+            Audio(unknown)
     with pytest.raises(InputError, match="Download it"):
         Audio.from_url("https://e.org/a.wav")
     with pytest.raises(InputError, match="from_path"):
@@ -191,14 +198,18 @@ def test_field_types_work_inside_pydantic_models() -> None:
         {
             "title": "t",
             "pictures": ["https://e.org/a.png", {"url": PNG_URI}, Image(PNG)],
-            "sound": {"data": "Pw=="},
+            "sound": {"data": "Pw==", "audio_format": "wav"},
             "source": "```python\nx\n```",
             "past": [{"q": "a"}],
             "thought": "hm",
         }
     )
     assert report.pictures[1] == report.pictures[2] == Image(PNG)
-    assert (report.sound, report.source, report.past) == (Audio(b"?"), Code("x"), History([{"q": "a"}]))
+    assert (report.sound, report.source, report.past) == (
+        Audio(b"?", audio_format="wav"),
+        Code("x"),
+        History([{"q": "a"}]),
+    )
     assert type(report.thought) is Reasoning
     assert Report.model_validate_json(report.model_dump_json()) == report
     assert set(Report.model_json_schema()["properties"]) == set(Report.model_fields)
@@ -368,7 +379,7 @@ OWN = st.sampled_from(
     [
         ToolCalls([CALL], "text"),
         Image(PNG),
-        Audio(b"?"),
+        Audio(b"?", audio_format="wav"),
         File(file_id="f"),
         Code("```\nx\n```"),
         Code["java"]("y"),

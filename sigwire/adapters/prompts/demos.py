@@ -25,7 +25,7 @@ from sigwire.core.narrow import is_mapping
 from sigwire.core.parts import TextPart
 from sigwire.core.record import FieldValues
 from sigwire.core.tools.calls import ToolCalls, ToolResult
-from sigwire.errors import DemoWarning, InputError, warn_user
+from sigwire.errors import DemoWarning, InputError, similar_name, warn_user
 from sigwire.signatures.fields import FieldSpec
 from sigwire.signatures.types.history import History
 
@@ -220,12 +220,8 @@ def _marked(messages: tuple[Message, ...], mark: str) -> tuple[Message, ...]:
 
 def _misspelt(unknown: Iterable[str], missing: Sequence[str], is_omitted: bool) -> dict[str, str]:
     """Return a hint for each unknown field that resembles a missing one; for each at all if the demo is omitted."""
-    from difflib import get_close_matches
-
-    nearest = {name: get_close_matches(name, missing, 1, 0.7) for name in sorted(unknown)}
-    return {
-        name: f" (did you mean {near[0]!r}?)" if near else "" for name, near in nearest.items() if near or is_omitted
-    }
+    nearest = {name: similar_name(name, missing) for name in sorted(unknown)}
+    return {name: f" (did you mean {near!r}?)" if near else "" for name, near in nearest.items() if near or is_omitted}
 
 
 def _share(others: Iterable[object], names: tuple[str, ...], values: FieldValues) -> float:

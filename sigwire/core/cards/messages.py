@@ -17,11 +17,11 @@ from sigwire.show.card import Card
 from sigwire.show.cleaning import inline
 from sigwire.show.lines import CardLine, CardTag, ValueLine
 from sigwire.show.numbers import count
-from sigwire.show.values import call_line, short_repr
+from sigwire.show.values import call_line, fields_line, short_repr
 
 __all__ = [
-    "choice_card", "choice_line", "message_card", "message_cards", "request_card", "request_line", "response_card",
-    "response_line", "unanswered_rows", "usage_card", "usage_line", "warning_rows",
+    "choice_card", "choice_line", "message_card", "message_cards", "message_line", "request_card", "request_line",
+    "response_card", "response_line", "unanswered_rows", "usage_card", "usage_line", "warning_rows",
 ]  # fmt: skip
 
 Rows: TypeAlias = list[tuple[str, list[CardLine]]]
@@ -29,6 +29,11 @@ AnyMessage: TypeAlias = "Message | Mapping[str, object]"
 
 
 # --- messages -----------------------------------------------------------------------------------------
+
+
+def message_line(message: Message) -> str:
+    """Return a message as Python writes it; one of more than 500 characters has cut parts."""
+    return fields_line("Message", {"role": message.role, "parts": message.parts})
 
 
 def message_card(message: Message) -> Card:

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 from sigwire.core.json import JsonObject, Value
 from sigwire.core.narrow import is_mapping
-from sigwire.errors import ToolDefinitionError
+from sigwire.errors import ToolDefinitionError, suggest
 from sigwire.keywords import ChecksKeywords
 
 __all__ = ["ToolText"]
@@ -53,7 +53,8 @@ class ToolText(Value, ChecksKeywords):
         known = cast("dict[str, Any]", schema.get("properties", {}))
         if unknown := next((name for name in self.args if not isinstance(known.get(name), dict)), None):
             raise ToolDefinitionError(
-                f"The tool {tool!r} has no argument {unknown!r} to describe; it has {', '.join(known) or 'none'}."
+                f"The tool {tool!r} has no argument {unknown!r} (describing it). {suggest(unknown, known)}It has "
+                f"{', '.join(known) or 'none'}."
             )
         described = {name: {**known[name], "description": text} for name, text in self.args.items()}
         return {**schema, "properties": {**known, **described}} if described else schema

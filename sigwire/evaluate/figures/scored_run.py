@@ -26,6 +26,7 @@ from sigwire.evaluate.figures.tool_counts import ToolCounts, total_tools, total_
 from sigwire.evaluate.records import ExampleRecord
 from sigwire.evaluate.segments import Segment, SegmentCounter
 from sigwire.evaluate.statistics import Interval, mean_interval, no_interval_reason, reduce_scores
+from sigwire.show.card import BoundedRepr
 
 __all__ = ["ScoredRun", "cost_of", "is_wrong"]
 
@@ -39,7 +40,7 @@ def is_wrong(record: ExampleRecord) -> bool:
 
 
 @dataclass(frozen=True)
-class ScoredRun:
+class ScoredRun(BoundedRepr):
     """One evaluation of one program: its records and settings.
 
     ``examples`` and ``predictions``: those of the records, in their order. ``n``: the examples of the devset, run or not.

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 from sigwire.core.example import Example
-from sigwire.errors import ConfigurationError, InputError
+from sigwire.errors import ConfigurationError, InputError, suggest
 from sigwire.evaluate.examples import check_devset
 from sigwire.evaluate.metric_plan import MetricPlan, Metrics
 from sigwire.evaluate.statistics import check_reducer
@@ -32,7 +32,7 @@ class EvaluationOptions(ChecksKeywords):
     num_threads: int | None = None
     display_progress: bool | None = None
     display_table: bool | int = False
-    max_errors: int | None = None
+    max_errors: int | Literal["provider"] | None = None
     provide_traceback: bool | None = None
     failure_score: float = 0.0
     save_as_csv: FilePath | None = None
@@ -68,8 +68,12 @@ class EvaluationOptions(ChecksKeywords):
             self.devset = list(self.devset)
         check_reducer(str(self.reduce), self.repeat)
         examples = check_devset(self.devset)
-        if self.cluster is not None and any(self.cluster not in example for example in examples):
-            raise InputError(f"An example of the devset has no field {self.cluster!r} (reading the devset, cluster=).")
+        without = (each for each in examples if self.cluster is not None and self.cluster not in each)
+        if self.cluster is not None and (example := next(without, None)) is not None:
+            raise InputError(
+                f"An example of the devset has no field {self.cluster!r} (reading the devset, cluster=). "
+                f"{suggest(self.cluster, example.__dict__)}It has {', '.join(example.__dict__) or 'no fields'}."
+            )
         self.plan = None if self.metric is None else MetricPlan(self.metric)
 
 
@@ -83,7 +87,10 @@ def _is_number(value: object) -> bool:
 
 _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "num_threads": (lambda value: value is None or _is_count(value, 1), "a number above 0"),
-    "max_errors": (lambda value: value is None or _is_count(value, 0), "a number, 0 or more"),
+    "max_errors": (
+        lambda value: value is None or value == "provider" or _is_count(value, 0),
+        'a number, 0 or more, or "provider"',
+    ),
     "failure_score": (_is_number, "a number"),
     "repeat": (lambda value: _is_count(value, 1), "a number above 0"),
     "errors": (lambda value: value in ("score", "raise", "skip"), '"score", "raise" or "skip"'),

@@ -12,7 +12,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sigwire.core.example import Example
 from sigwire.effects.cancellation import CANCEL_GRACE_SECONDS, CancelScope, on_cancel, set_scope
@@ -38,6 +38,7 @@ from sigwire.modules.field_types import types_of
 from sigwire.modules.module import Module
 from sigwire.observe.callbacks import watched_call, watched_steps
 from sigwire.settings import Settings, current
+from sigwire.show.card import BoundedRepr
 
 if TYPE_CHECKING:
     from sigwire.core.json import JsonObject
@@ -57,18 +58,19 @@ class EvaluationAborted(SigwireError):
 
 
 class EvaluationInterrupted(KeyboardInterrupt):
-    """Ctrl-C ended an evaluation. ``result`` has the finished examples.
+    """Ctrl-C ended an evaluation or an experiment. ``result`` has what is finished: it is an ``EvaluationResult``, or an
+    ``ExperimentResult``.
 
     The first Ctrl-C waits at most ten seconds for examples in flight, a second one does not.
     """
 
-    def __init__(self, message: str, result: EvaluationResult) -> None:
+    def __init__(self, message: str, result: Any) -> None:
         super().__init__(message)
         self.result = result
 
 
 @dataclass(frozen=True, slots=True)
-class ExampleDone:
+class ExampleDone(BoundedRepr):
     """An event of a streamed evaluation: an example is finished. ``done`` of ``total`` runs are."""
 
     record: ExampleRecord

@@ -185,10 +185,10 @@ class Preview(HasCard):
     def _parts(self, wire: Mapping[str, Any] | None) -> Iterable[Card]:
         request = self.request
         messages = [(message.role, message.text[:20_000].splitlines()) for message in request.messages]
-        yield Card(f"{len(messages)} messages", rows=messages, is_open=True)
+        yield Card(count(len(messages), "message"), rows=messages, is_open=True)
         if request.tools:
             named = [(_tool_name(tool), [dumps(tool)]) for tool in request.tools]
-            yield Card(f"{len(named)} tools", rows=named)
+            yield Card(count(len(named), "tool"), rows=named)
         if wire is not None:
             yield Card("body", rows=[("", [json.dumps(wire["body"], ensure_ascii=False, default=str)[:20_000]])])
 

@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from sigwire.errors import ConfigurationError
+from sigwire.errors import ConfigurationError, similar_name, suggest
 from sigwire.lm.providers.cloud_rows import CLOUD_ROWS
 from sigwire.lm.providers.row import ApiKey, ModelRule, Provider, UrlVariable, Wire
 from sigwire.lm.providers.rows import ROWS
@@ -86,7 +86,10 @@ def find_provider(model: str) -> tuple[Provider, str]:
         return _rows["litellm"], model
     if row.models and name not in row.models:
         known = ", ".join(f"{prefix}/{known}" for known in row.models)
-        raise ConfigurationError(f"{prefix} has no model {name!r} (making an LM from {model!r}). Use one of {known}.")
+        hint = suggest(model, [f"{prefix}/{listed}" for listed in row.models])
+        raise ConfigurationError(
+            f"{prefix} has no model {name!r} (making an LM from {model!r}). {hint}Use one of {known}."
+        )
     return row, name
 
 
@@ -105,11 +108,9 @@ def suggest_provider(model: str) -> str:
     >>> suggest_provider("opnai/gpt-5"), suggest_provider("sagemaker/some-model")
     ("Did you mean 'openai/gpt-5'? ", '')
     """
-    from difflib import get_close_matches  # needed for errors only
-
     prefix, _, name = model.partition("/")
-    similar = [] if prefix in _prefixes else get_close_matches(prefix, _prefixes, 1, 0.75)
-    return f"Did you mean '{similar[0]}/{name}'? " if similar else ""
+    similar = None if prefix in _prefixes else similar_name(prefix, _prefixes)
+    return "" if similar is None else f"Did you mean '{similar}/{name}'? "
 
 
 for _row in (*ROWS, *CLOUD_ROWS):

@@ -11,7 +11,7 @@ from sigwire.core.report import CallReport
 from sigwire.core.response import Attempt, LMWarning, Usage
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.errors import InputError
-from sigwire.show.card import HasCard
+from sigwire.show.card import BoundedRepr, HasCard
 from sigwire.signatures.fields import FieldSpec, typed_history
 from sigwire.signatures.types.history import History
 
@@ -114,7 +114,7 @@ class AgentRun(HasCard):
 
 
 @dataclass(frozen=True, slots=True)
-class Termination:
+class Termination(BoundedRepr):
     """The end of the loop: the outputs, or the reason why there are none."""
 
     reason: TerminationReason

@@ -31,8 +31,8 @@ class ChatSession(StepsModule):
     stays, with a message that it has no answer; a call without inputs, or with the same ones, asks it again. ``save`` and
     ``load`` keep the program's state, ``to_json`` the conversation.
 
-    Raises ``ConfigurationError`` for a program without a history, and for a call while another one runs (``is_busy``), in a
-    thread, a task or a tool: each answer depends on the one before.
+    Raises ``ConfigurationError`` for a program without a history, and ``SessionBusy`` for a call while another one runs
+    (``is_busy``), in a thread, a task or a tool: each answer depends on the one before.
 
     >>> from sigwire.lm.fake import FakeLM
     >>> from sigwire.modules.predict import Predict

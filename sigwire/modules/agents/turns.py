@@ -14,6 +14,7 @@ from sigwire.modules.agents.run_state import EmittingRecorder, RunState, tool_do
 from sigwire.modules.agents.submit import Submit
 from sigwire.modules.agents.tool_run import ToolRun
 from sigwire.modules.program_stream import event_path_of, is_streamed, set_turn
+from sigwire.show.numbers import count
 
 __all__ = ["TurnSteps", "run_calls", "run_turns"]
 
@@ -38,7 +39,7 @@ def run_turns(
         raise
     finally:
         set_turn(before)
-    return Termination("limit", why=f"{limit} turns were used up")
+    return Termination("limit", why=f"the limit of {count(limit, 'turn')} is used up")
 
 
 def run_calls(agent: object, state: RunState, submit: Submit) -> Steps[tuple[Termination | None, list[ToolRun]]]:

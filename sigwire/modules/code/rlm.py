@@ -198,7 +198,7 @@ class RLM(ReadingCalls[P, S]):
                 run.add_message(run.steps[-1].results[0].text)
         finally:
             set_turn(before)
-        return Termination("limit", why=f"{self.max_iters} turns were used up")
+        return Termination("limit", why=f"the limit max_iters={self.max_iters} is used up")
 
     def _ask(self, run: SessionRun) -> Steps[CodeReply]:
         """Ask for the code of a turn. If the conversation is too long, remove old results and ask again."""

@@ -12,6 +12,7 @@ from sigwire.keywords import check_whole
 from sigwire.modules.calling import called_steps
 from sigwire.modules.module import Module, StepsModule
 from sigwire.settings import context, current
+from sigwire.show.card import BoundedRepr
 
 __all__ = ["BestOfN", "RewardFunction", "SampledRun"]
 
@@ -23,7 +24,7 @@ _HOPELESS = (CallerError, LMAuthenticationError, LMBillingError)
 
 
 @dataclass(frozen=True, slots=True)
-class SampledRun:
+class SampledRun(BoundedRepr):
     """One run: its prediction, its reward, and ``(predictor, inputs, prediction)`` of each call of a predictor."""
 
     prediction: Any

@@ -23,12 +23,11 @@ from sigwire.core.record import FieldValues, Record, to_plain
 from sigwire.errors import MissingState, StateError, warn_user
 from sigwire.files.whole import write_whole
 from sigwire.modules.tree.walk import Parameter
-from sigwire.observe.tracing.logs import log_warning
 from sigwire.signatures.fields import SignatureSpec
 
 __all__ = [
-    "NoStateFile", "SavedReport", "file_metadata", "log_refusal", "plain_records", "prepare", "prepare_one", "read",
-    "report_of", "with_model", "write",
+    "NoStateFile", "SavedReport", "file_metadata", "plain_records", "prepare", "prepare_one", "read",
+    "report_of", "warn_of_refusal", "with_model", "write",
 ]  # fmt: skip
 
 _METADATA, _REPORT = "metadata", "optimization"
@@ -36,13 +35,18 @@ _METADATA, _REPORT = "metadata", "optimization"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class SavedReport:
-    """The report of a search in the file of its program, as JSON; ``OptimizationReport.of(program)`` decodes it."""
+    """The report of a search in the file of its program, as JSON; ``program.optimization`` decodes it when it is read."""
 
     data: JsonObject
 
     def to_json(self) -> JsonObject:
         """Return the JSON."""
         return self.data
+
+    def decode(self) -> Any:
+        """Return the ``OptimizationReport``. Raises ``StateError`` for JSON that no search wrote."""
+        # Modules do not import searches; the front door is loaded with any module, and imports the class by its name.
+        return sys.modules["sigwire"].OptimizationReport.from_json(self.data)
 
     def __deepcopy__(self, memo: object) -> SavedReport:
         return self
@@ -133,14 +137,15 @@ def _has_model(part: object) -> TypeGuard[FieldValues]:
     return isinstance(part, Mapping) and isinstance(cast("FieldValues", part).get("lm"), Mapping)
 
 
-def log_refusal(name: str, check: Callable[[], object]) -> None:
-    """Log a warning if the check of a load refuses what was just saved: a model of another class, or at an address."""
+def warn_of_refusal(name: str, check: Callable[[], object]) -> None:
+    """Warn if the check of a load refuses what was just saved: a model of another class, or at an address."""
     try:
         check()
     except StateError as error:
         reason = str(error).partition(" (loading its state)")[0]
-        log_warning(
-            "save", f"{name} is saved, and load refuses the file without lm= or allow_unsafe_lm_state=True: {reason}."
+        warn_user(
+            f"{name} is saved, and a plain load refuses the file: {reason}. Load it with lm=, or with "
+            "allow_unsafe_lm_state=True."
         )
 
 

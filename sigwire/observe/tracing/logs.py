@@ -32,7 +32,7 @@ from sigwire.observe.tracing.attributes import CallFacts
 from sigwire.observe.tracing.content import Content, plain
 from sigwire.observe.tracing.paths import name_in, paths_of
 from sigwire.show.cleaning import visible
-from sigwire.show.numbers import seconds_text
+from sigwire.show.numbers import count, seconds_text
 
 __all__ = [
     "LISTENER",
@@ -206,8 +206,9 @@ class LogListener:
 
     def on_evaluate_start(self, call_id: str, instance: Any, inputs: CallFacts) -> None:
         self._start(call_id, instance, inputs)
-        program, count = _name_of(inputs.get("program")), len(inputs.get("devset") or ())
-        log_milestone("evaluate", f"evaluating {program} on {count} examples", program=program, examples=count)
+        program, examples = _name_of(inputs.get("program")), len(inputs.get("devset") or ())
+        text = f"evaluating {program} on {count(examples, 'example')}"
+        log_milestone("evaluate", text, program=program, examples=examples)
 
     def on_evaluate_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
         seconds, _, inputs = self._end(call_id)
@@ -227,8 +228,9 @@ class LogListener:
         text = f"{program}: {score}, {outputs.scored} scored, {outputs.status}, {seconds_text(seconds)}"
         log_milestone("evaluate", text, **facts)
         if outputs.unscored:
-            kinds = ", ".join(f"{count} {kind}" for kind, count in outputs.failures.items())
-            log_warning("evaluate", f"{program}: {outputs.unscored} runs have no score (failures: {kinds})", **facts)
+            kinds = ", ".join(f"{number} {kind}" for kind, number in outputs.failures.items())
+            unscored = f"{program}: {count(outputs.unscored, 'run')} without a score (failures: {kinds})"
+            log_warning("evaluate", unscored, **facts)
 
     def on_example_start(self, call_id: str, instance: Any, inputs: CallFacts) -> None:
         self._start(call_id, instance, inputs)

@@ -26,6 +26,7 @@ from sigwire.optimizers.engine.sizes import Sizes, added_tokens, written_tokens
 from sigwire.optimizers.judge import Judge, ScoreTable
 from sigwire.optimizers.rule import Measure, Rule, RuleEffect, RunKey, Write
 from sigwire.optimizers.task import Task
+from sigwire.show.numbers import money_text
 from sigwire.signatures.signature import SignatureMeta
 
 __all__ = ["Amount", "Dollars", "Forecast", "LuckyJudge", "forecast"]
@@ -52,8 +53,8 @@ class Amount:
 class Dollars:
     """The least, the expected and the most US dollars of something.
 
-    >>> print(Dollars(0.021, 0.1, 1.5))
-    $0.02 to $1.50, about $0.10
+    >>> print(Dollars(0.021, 0.1, 1.5), "|", Dollars(0.0, 0.0, 0.0))
+    $0.021 to $1.50, about $0.10 | $0
     """
 
     min: float
@@ -61,7 +62,8 @@ class Dollars:
     max: float
 
     def __str__(self) -> str:
-        return f"${self.min:,.2f} to ${self.max:,.2f}, about ${self.expected:,.2f}"
+        least, about, most = (money_text(each) for each in (self.min, self.expected, self.max))
+        return most if least == most else f"{least} to {most}, about {about}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +93,13 @@ class Forecast:
         least = runs.min * predictors if rows is None else min(rows, runs.min)
         return cls(runs, writing, Amount(least, runs.expected * predictors, runs.max * predictors) + writing)
 
-    def within(self, most_runs: int, most_writing: int, tests: int, predictors: int, reuses: bool) -> Forecast:
-        """Return the forecast with the bounds of the search itself. ``tests``: runs on test rows."""
+    def within(
+        self, most_runs: int, most_writing: int, tests: int, predictors: int, reuses: bool, more: int = 0
+    ) -> Forecast:
+        """Return the forecast with the bounds of the search itself. ``tests``, ``more``: runs on test rows, and of a
+        front."""
         least = min(self.runs.min, tests + 2)
-        runs = Amount(least, self.runs.expected, max(self.runs.max, most_runs + tests))
+        runs = Amount(least, self.runs.expected, max(self.runs.max, most_runs + tests + more))
         writing = Amount(0, self.writing.expected, max(self.writing.max, most_writing))
         return Forecast.of(runs, writing, predictors, tests // 2 + 2 if reuses else None)
 
@@ -124,8 +129,8 @@ class Forecast:
 class LuckyJudge(Judge):
     """A judge of made-up answers: a share of the candidates is accepted, a share of the runs succeeds."""
 
-    def __init__(self, accepted: float, succeeding: float) -> None:
-        super().__init__(ScoreTable())
+    def __init__(self, accepted: float, succeeding: float, objectives: Sequence[str], headline: str) -> None:
+        super().__init__(ScoreTable(), objectives=objectives, headline=headline)
         self._accepted, self._succeeding = accepted, succeeding
 
     def is_success(self, cell: Cell) -> bool:
@@ -151,7 +156,10 @@ class LuckyJudge(Judge):
 
 def forecast(task: Task, make: Any, predictors: int, reuses: bool, sizes: Sizes | None = None) -> Forecast:
     """Return the forecast of the rules ``make(task)``. ``sizes`` gets the sizes of their candidates and writing requests."""
-    counts = [_count(task.planned(LuckyJudge(*luck), "many" if luck[0] else "few"), make, sizes) for luck in LUCK]
+    wanted = task.judge.objectives, task.judge.headline
+    counts = [
+        _count(task.planned(LuckyJudge(*luck, *wanted), "many" if luck[0] else "few"), make, sizes) for luck in LUCK
+    ]
     student, teacher, writing, rows = (_amount(part) for part in zip(*counts, strict=True))
     return Forecast.of(student + teacher, writing, predictors, rows.min if reuses else None)
 

@@ -15,14 +15,14 @@ from sigwire.evaluate.records import RecordFile
 from sigwire.evaluate.segments import Segment, segment_rows
 from sigwire.evaluate.statistics import TOO_FEW, PairedDifference, paired_difference
 from sigwire.modules.module import Module
-from sigwire.modules.tree.saving import SavedReport
 from sigwire.optimizers.candidate import Candidate, Slot
 from sigwire.optimizers.events import Measured, Proposed, RefusedText, SearchEvent, Spent, Warned
 from sigwire.optimizers.judge import Judge
+from sigwire.optimizers.reports.front import FrontEntry, front_table
 from sigwire.optimizers.reports.plots import Svg, plot
 from sigwire.optimizers.reports.prompts import winner_prompts
 from sigwire.optimizers.reports.text_diff import TextDiff
-from sigwire.show.card import Card, HasCard
+from sigwire.show.card import BoundedRepr, Card, HasCard
 from sigwire.show.cleaning import inline, number
 from sigwire.show.numbers import count
 
@@ -123,7 +123,7 @@ def _known(mean: float) -> float | None:
 
 
 @dataclass(frozen=True, slots=True)
-class SearchTrial:
+class SearchTrial(BoundedRepr):
     """A candidate in the order of proposal: how it was made, its mean and number of validation rows, and its fate."""
 
     number: int
@@ -178,6 +178,8 @@ class OptimizationReport(HasCard):
     ``winner`` is what the program has, ``found`` what the rule found; they differ if the student was kept (``kept_student``:
     the reason). ``scores`` by candidate digest and validation row; ``subscores`` (what else the metric measured) by digest and
     name, means over validation rows; ``costs`` of all runs of a candidate, by digest.
+    ``objectives``: if there are several, their names; ``outcomes`` (their means over validation rows) by digest and name;
+    ``front``: the candidates that none beats in all of them, the highest score first.
     ``reused``: questions that were not asked, because the search had asked them before.
     ``calls``: calls and errors of tools, and warnings, of the whole search; ``winner_calls``: of the runs of the winner.
     ``segments``: the parts of a search that was resumed. ``prompts``: by predictor to which the winner gives demos, the
@@ -195,6 +197,9 @@ class OptimizationReport(HasCard):
     refused: tuple[RefusedText, ...] = ()
     scores: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])
     subscores: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])
+    objectives: tuple[str, ...] = ()
+    outcomes: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])
+    front: tuple[FrontEntry, ...] = ()
     costs: Mapping[str, Spent] = field(default_factory=dict[str, Spent])
     texts: Mapping[Slot, str] = field(default_factory=dict[str, str])  # of the student
     warnings: tuple[str, ...] = ()
@@ -214,8 +219,6 @@ class OptimizationReport(HasCard):
         file that no search wrote.
         """
         report = getattr(program, "optimization", None)
-        if isinstance(report, SavedReport):
-            report = cls.from_json(report.data)
         if not isinstance(report, OptimizationReport):
             raise InputError(
                 f"{type(program).__name__} has no report (reading it). Pass the program that compile returned."
@@ -229,7 +232,9 @@ class OptimizationReport(HasCard):
     # --- what it shows
 
     def plot(self, kind: str = "score") -> Svg:
-        """Return a plot: "score" over calls, "cost" (score over cost), or "rows" (candidates by rows)."""
+        """Return a plot: "score" over calls, "cost" (score over cost), "rows" (candidates by rows), or "front" (the first two
+        objectives). Raises ``InputError`` for "front" of a search with one objective.
+        """
         return plot(self, kind)
 
     def diffs(self, candidate: Candidate | None = None) -> dict[Slot, TextDiff]:
@@ -297,7 +302,8 @@ class OptimizationReport(HasCard):
                 shown = [number(mean), str(count_of_rows or "")]
                 table.append([str(each.number + 1), *shown, inline(self.described(each)), inline(each.fate)])
         changes = [Card(slot, rows=[("change", [diff.line])], is_open=True) for slot, diff in self.diffs().items()]
-        return Card(self.optimizer, self.headline, rows, children=[*changes, Card("trials", table=table)])
+        front = [Card("front", table=front_table(self.front, self.objectives), is_open=True)] if self.front else []
+        return Card(self.optimizer, self.headline, rows, children=[*changes, *front, Card("trials", table=table)])
 
     def _call_rows(self) -> list[tuple[str, list[str]]]:
         """Return the rows of tools and warnings, of the search and of the winner."""
@@ -324,6 +330,7 @@ class OptimizationReport(HasCard):
             "refused": [each.to_json() for each in self.refused],
             "scores": {digest: dict(found) for digest, found in self.scores.items()},
             "subscores": {digest: dict(found) for digest, found in self.subscores.items()},
+            **self._objectives_json(),
             "costs": {digest: cost.to_json() for digest, cost in self.costs.items()},
             "texts": dict(self.texts),
             "warnings": list(self.warnings),
@@ -334,6 +341,15 @@ class OptimizationReport(HasCard):
             "winner_calls": self.winner_calls.to_json(),
             "segments": [each.to_json() for each in self.segments],
             "prompts": {name: list(messages) for name, messages in self.prompts.items()},
+        }
+
+    def _objectives_json(self) -> JsonObject:
+        if not self.objectives:
+            return {}
+        return {
+            "objectives": list(self.objectives),
+            "outcomes": {digest: dict(found) for digest, found in self.outcomes.items()},
+            "front": [each.to_json() for each in self.front],
         }
 
     @classmethod

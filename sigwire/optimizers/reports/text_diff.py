@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from sigwire.show.card import BoundedRepr
 from sigwire.show.html import diff_html
 from sigwire.show.lines import DiffLine
 
@@ -13,7 +14,7 @@ __all__ = ["TextDiff"]
 
 
 @dataclass(frozen=True, slots=True)
-class TextDiff:
+class TextDiff(BoundedRepr):
     """The changes from one text to another: ``[-old-]{+new+}`` as text, ``<del>`` and ``<ins>`` in notebooks.
 
     >>> str(TextDiff("Answer the question.", "Answer the hard question."))

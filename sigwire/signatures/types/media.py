@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 from sigwire.core.json import JsonObject, Value
 from sigwire.core.narrow import is_mapping
 from sigwire.core.parts import AudioPart, FilePart, ImagePart
-from sigwire.errors import InputError
+from sigwire.errors import InputError, suggest
 from sigwire.media.data_uris import checked_base64, data_uri, kind_of, shorten, split_data_uri
 from sigwire.media.sniff import sniff
 from sigwire.signatures.types.base import FieldType
@@ -110,18 +110,22 @@ class Image(Value, FieldType):
 class Audio(Value, FieldType):
     """Sound: base64 text, bytes or a data URI, and the short name of its format.
 
+    Without ``audio_format`` the first bytes decide, as for an ``Image``. Raises ``InputError`` if they are unknown.
+
     >>> Audio(data=b"RIFF", audio_format="wav").part()
     AudioPart(data='UklGRg==', format='wav')
+    >>> Audio(b"ID3...").audio_format
+    'mp3'
     """
 
     data: str
-    audio_format: str = "wav"
+    audio_format: str = ""  # never empty, so it is in the JSON of every sound
 
     def __init__(self, source: object = None, /, *, data: object = None, audio_format: str | None = None) -> None:
         given = _one_of("Audio", source, data)
         text, found = _audio_data(given)
         object.__setattr__(self, "data", text)
-        object.__setattr__(self, "audio_format", audio_format or found or "wav")
+        object.__setattr__(self, "audio_format", audio_format or found or _known_sound(text))
 
     @classmethod
     def from_path(cls, path: str | os.PathLike[str]) -> Self:
@@ -317,7 +321,10 @@ _KEYWORDS: Mapping[str, frozenset[str]] = {
 
 def _keywords(kind: str, value: Mapping[str, Any]) -> dict[str, Any]:
     if unknown := sorted(map(str, value.keys() - _KEYWORDS[kind])):
-        raise InputError(f"{kind} has no {unknown[0]!r}; it is made of {', '.join(sorted(_KEYWORDS[kind]))}.")
+        hint = suggest(unknown[0], _KEYWORDS[kind])
+        raise InputError(
+            f"{kind} has no {unknown[0]!r} (reading one). {hint}It is made of {', '.join(sorted(_KEYWORDS[kind]))}."
+        )
     return dict(value)
 
 
@@ -363,6 +370,21 @@ def _known_image(content: bytes) -> str:
     if (media_type := sniff(content)) and media_type.startswith("image/"):
         return media_type
     raise InputError("Unknown image format of bytes (creating an Image). Pass it: Image(data, media_type='image/...').")
+
+
+def _known_sound(data: str) -> str:
+    """Return the short name of the format of base64 data. Raises ``InputError`` if its first bytes are unknown."""
+    media_type = sniff(base64.b64decode(data[:_HEAD]))
+    if media_type in _SOUNDS:
+        return _SOUNDS[media_type]
+    raise InputError("Unknown audio format of bytes (creating an Audio). Pass it: Audio(data, audio_format='wav').")
+
+
+_HEAD = 64  # characters of base64, a multiple of four
+_SOUNDS: Mapping[str | None, str] = {
+    "audio/aiff": "aiff", "audio/flac": "flac", "audio/mp4": "m4a", "audio/mpeg": "mp3", "audio/ogg": "ogg", "audio/wav": "wav",
+    "video/mp4": "mp4", "video/webm": "webm",
+}  # fmt: skip
 
 
 def _audio_data(source: object) -> tuple[str, str | None]:

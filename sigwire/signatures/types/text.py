@@ -16,6 +16,7 @@ from typing import ClassVar, Self
 from sigwire.core.json import JsonObject
 from sigwire.core.narrow import is_mapping
 from sigwire.errors import InputError
+from sigwire.show.values import MOST_IN_REPR, call_line, short_repr
 from sigwire.signatures.types.base import FieldType
 
 __all__ = ["Code", "Reasoning", "fenced_blocks"]
@@ -124,7 +125,7 @@ class Code(FieldType):
     def __repr__(self) -> str:
         kind = type(self)
         language = f"[{self.language!r}]" if kind is not Code and kind is _code_in(self.language) else ""
-        return f"{kind.__name__}{language}({self.code!r})"
+        return call_line(f"{kind.__name__}{language}", [short_repr(self.code, MOST_IN_REPR)])
 
 
 @cache

@@ -280,7 +280,7 @@ def test_options_of_tools_hold_for_modules(mode: str) -> None:
     assert "more characters" in str(agent.react.lm.requests[1].messages) or "500" in str(
         agent.react.lm.requests[1].messages
     )
-    assert "The limit of 1 calls of ask is reached" in str(result.steps[1].results[0].content)
+    assert "The limit of 1 call of ask is reached" in str(result.steps[1].results[0].content)
     assert len(lines.lm.requests) == 1
 
 

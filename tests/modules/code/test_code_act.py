@@ -224,7 +224,7 @@ def test_used_turns_end_in_an_extraction() -> None:
     result = agent(question="?")
     assert (result.total, result.termination_reason) == (3.0, "limit")
     assert "Result of the code:\n3" in requests_of(agent)[-1].messages[-1].text
-    with pytest.raises(AgentStopped, match="1 turns were used up"):
+    with pytest.raises(AgentStopped, match="the limit of 1 turn is used up"):
         agent_of(turn("1"), max_iters=1, extract=False)(question="?")
 
 

@@ -215,7 +215,7 @@ def test_outputs_are_extracted_after_the_last_turn(mode: str) -> None:
 
 def test_run_without_outputs_stops_if_nothing_is_extracted() -> None:
     program, _, _ = reader(turn("1"), max_iters=1, extract=False)
-    with pytest.raises(AgentStopped, match="1 turns were used up") as raised:
+    with pytest.raises(AgentStopped, match="the limit max_iters=1 is used up") as raised:
         program(log="")
     assert (raised.value.reason, len(raised.value.steps)) == ("limit", 1)
     program, _, _ = reader(turn("1"), "no fields", max_iters=1)

@@ -207,7 +207,7 @@ def test_runs_without_a_score_are_a_warning(caplog: pytest.LogCaptureFixture) ->
 
     evaluate(broken)
     (line,) = lines(caplog, "sigwire.evaluate")
-    assert line == "Desk: 2 runs have no score (failures: 2 ZeroDivisionError)"
+    assert line == "Desk: 2 runs without a score (failures: 2 ZeroDivisionError)"
 
 
 def test_compilation_has_milestones(log: pytest.LogCaptureFixture) -> None:

@@ -1,9 +1,9 @@
-"""The report of a search travels with its program: ``save``, ``load``, ``save_program``; what a load refuses is logged."""
+"""The report of a search travels with its program: ``save``, ``load``, ``save_program``; what a load refuses is a warning."""
 
 from __future__ import annotations
 
 import json
-import logging
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +44,8 @@ def test_report_travels_with_its_program(store: Any, program: Any, tmp_path: Pat
     for loaded in (once, twice):
         found = OptimizationReport.of(loaded)
         assert found.headline == report.headline
+        assert loaded.optimization is found
+        assert loaded.optimization._repr_html_() == report._repr_html_()
         assert found.to_json() == report.to_json()
     assert once.demos == twice.demos
 
@@ -65,23 +67,33 @@ def test_report_that_no_search_wrote_is_refused_when_it_is_read(program: Any, tm
     loaded.load(path)
     with pytest.raises(StateError):
         OptimizationReport.of(loaded)
+    with pytest.raises(StateError):
+        loaded.optimization  # noqa: B018
 
 
 @pytest.mark.parametrize(
     ("lm", "reason"),
     [(FakeLM(), "FakeLM"), (LM("openai/gpt-5-mini", base_url="http://gpu-box.example/v1"), "gpu-box.example")],
 )
-def test_save_logs_what_a_plain_load_refuses(
-    lm: Any, reason: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    with caplog.at_level(logging.WARNING, "sigwire.save"):
-        Predict("question -> answer", lm=lm).save(tmp_path / "p.json")
-    (record,) = caplog.records
-    assert reason in record.getMessage()
-    assert "lm=" in record.getMessage()
+@pytest.mark.parametrize(
+    ("save", "load"),
+    [
+        (Predict.save, lambda path, **given: Predict("question -> answer").load(path, **given)),
+        (save_program, load_program),
+    ],
+    ids=["state", "program"],
+)
+def test_saving_warns_of_what_a_plain_load_refuses(save: Any, load: Any, lm: Any, reason: str, tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    with pytest.warns(UserWarning, match=f"a plain load refuses the file: .*{reason}.*lm=") as caught:
+        save(Predict("question -> answer", lm=lm), path)
+    assert [warning.filename for warning in caught] == [__file__]
+    with pytest.raises(StateError):
+        load(path)
+    load(path, lm=FakeLM())
 
 
-def test_save_logs_nothing_about_a_model_that_is_loaded(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    with caplog.at_level(logging.WARNING, "sigwire.save"):
+def test_save_warns_of_no_model_that_is_loaded(tmp_path: Path) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
         Predict("question -> answer", lm=LM("offline/lexical")).save(tmp_path / "p.json")
-    assert caplog.records == []

@@ -132,7 +132,7 @@ def test_race_is_drawn_as_steps_over_calls_with_the_number_of_survivors(raced: O
     drawn = raced.plot("score").text
     strip = drawn.partition("candidates still running")[2]
     assert [int(number) for number in re.findall(r">(\d+)</text>", strip)] == [12, 6, 3, 2, 1]
-    circles = re.findall(r'<circle cx="([\d.]+)%"', drawn)
+    circles = re.findall(r'<circle class="dot" cx="([\d.]+)%"', drawn)
     assert len(circles) == 12
     assert len(set(circles)) == 5
 
@@ -140,6 +140,14 @@ def test_race_is_drawn_as_steps_over_calls_with_the_number_of_survivors(raced: O
 def test_search_without_a_race_has_no_strip_of_survivors(report: OptimizationReport) -> None:
     one = replace(report, trials=report.trials[:1])
     assert "candidates still running" not in one.plot("score").text
+
+
+def test_axis_of_one_measured_trial_begins_at_no_calls(report: OptimizationReport) -> None:
+    measured = next(each for each in report.trials if each.spent and report.measured(each)[0] is not None)
+    assert measured.spent is not None
+    labels = re.findall(r">([^<>]+)</text>", replace(report, trials=(measured,)).plot("score").text)
+    assert "0" in labels
+    assert f"{measured.spent.calls:,} calls" in labels
 
 
 def test_candidates_are_named_by_what_they_are(raced: OptimizationReport, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ models.
     encoding         encode(): options, reasoning, tools, output format       messages    the conversation
     decoding         decode(), decode_error()                                 profiles    the hosts
     stream_decoder   decoder(): a ``partial_choice`` with its ``partial_calls`` and ``think_tags``
-    rejected_call    recover(): a call in an error reply                      cache_marks the marks of a prompt's cache
+    rejected_call    recover(): a call in an error reply                      cache_marks  marks of a prompt's cache
 
 Surprises of this wire:
     - The model writes arguments as a JSON *string*, which may be invalid JSON. The invalid text is kept.

@@ -16,6 +16,7 @@ from sigwire.errors import ConfigurationError
 from sigwire.journal.packing import digest_of
 from sigwire.keywords import check_whole
 from sigwire.modules.agents.tool_run import ToolRun
+from sigwire.show.numbers import count
 
 __all__ = ["CallCounts", "CallRules", "LimitReason", "check_turns"]
 
@@ -97,7 +98,7 @@ class CallCounts:
             return f"The limit of {rules.max_calls} tool calls is reached."
         if tool.max_calls is not None and used[tool.name] + planned[tool.name] >= tool.max_calls:
             self._exhausted = tool.name
-            return f"The limit of {tool.max_calls} calls of {tool.name} is reached. Continue without it."
+            return f"The limit of {count(tool.max_calls, 'call')} of {tool.name} is reached. Continue without it."
         most = None if tool.repeat else rules.max_repeats
         if most is None or used[call.name] < most or self._repeats.get(_key(call), ("", 0))[1] < most:
             return ""

@@ -62,7 +62,7 @@ def test_calls_beyond_the_limit_of_a_tool_fail_and_others_go_on() -> None:
     agent = agent_of([Tool(poll, max_calls=1), other], [calls, SUBMIT])
     result = agent(q="x")
     assert result.termination_reason == "submit"
-    assert texts(result)[:3] == ["running", "The limit of 1 calls of poll is reached. Continue without it.", "5"]
+    assert texts(result)[:3] == ["running", "The limit of 1 call of poll is reached. Continue without it.", "5"]
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -71,7 +71,7 @@ def test_run_ends_when_the_model_goes_on_calling_a_tool_without_calls_left(mode:
     agent = agent_of([Tool(poll, max_calls=1)], [*turns[:3], EXTRACTED])
     result = call_in(mode, agent)
     assert (result.a, result.termination_reason) == ("extracted", "limit")
-    told = "The limit of 1 calls of poll is reached. Continue without it."
+    told = "The limit of 1 call of poll is reached. Continue without it."
     assert texts(result) == ["running", told, told]
 
 
