@@ -51,7 +51,7 @@ class DecisionsLayout(Layout):
         return self._object.read(text, strict=strict)
 
     def response_format(self) -> ResponseFormat:
-        return ResponseFormat(output_schema(self.visible.outputs))
+        return ResponseFormat(output_schema(self.visible.outputs, keeps_criteria=True))
 
 
 def decisions_setup(

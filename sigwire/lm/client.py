@@ -311,6 +311,13 @@ class LM(BaseLM):
                 provider=self._target.provider, option=refused, known=sorted(known), stage=stage, hint=hints[refused]
             )
 
+    def logprobs_refusal(self, request: Request) -> str | None:
+        """Return why a request for log probabilities of tokens would be refused or sent without; ``None`` if it is sent."""
+        find: Callable[[Request], str | None] | None = getattr(self._backend, "logprobs_refusal", None)
+        if find is None:
+            return "no tokens come with its answers"
+        return find(self._with_options(request)[0])
+
     def _policy(self) -> RetryPolicy:
         if self._retry.retries != self.num_retries:
             self._retry = replace(self._retry, retries=self.num_retries)

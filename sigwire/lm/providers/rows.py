@@ -197,7 +197,7 @@ _TYPESAFE = replace(
 
 # --- without HTTP
 
-_LEXICAL = replace(Provider(prefix="").capabilities, images=False, schema_on_demand=False)
+_LEXICAL = replace(Provider(prefix="").capabilities, images=False, schema_on_demand=False, decides="also")
 _OFFLINE = Provider(prefix="offline", backend="embedded", capabilities=_LEXICAL, models={"lexical": _LEXICAL})
 _LITELLM = Provider(
     prefix="litellm",
