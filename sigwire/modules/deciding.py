@@ -131,6 +131,8 @@ class Deciding:
         warnings, repairs, evidence = list(self.warnings), list[Repair](), dict[str, Evidence]()
         for path, (output, value) in outputs.items():
             reading = readings[path]
+            if reading.problem == _REFUSED:
+                continue
             if reading.problem:
                 warnings.append(LMWarning("evidence", f"{path} has no evidence: {reading.problem}"))
                 continue
@@ -411,6 +413,9 @@ def _with(owner: Any, steps: Sequence[str], value: Any) -> Any:
     return dataclasses.replace(owner, **{name: value})
 
 
+_REFUSED = "refused"  # the response has a warning about it
+
+
 def _measured(choice: Choice, outputs: Iterable[DecidingOutput]) -> tuple[dict[str, LabelReading], dict[str, Any]]:
     readings: dict[str, LabelReading] = {}
     answered: dict[str, Any] = {}
@@ -420,9 +425,7 @@ def _measured(choice: Choice, outputs: Iterable[DecidingOutput]) -> tuple[dict[s
         found = read_evidence(data, output)
         if found is None:
             is_refused = isinstance(data, Mapping) and cast("Mapping[str, Any]", data).get("refused")
-            readings[output.path] = LabelReading(
-                problem="the model refused it" if is_refused else "the answer has no numbers for it"
-            )
+            readings[output.path] = LabelReading(problem=_REFUSED if is_refused else "the answer has no numbers for it")
         else:
             readings[output.path], answered[output.path] = LabelReading(found[0]), found[1]
     return readings, answered
