@@ -2,6 +2,8 @@
 # Made by python docs/tables.py from the table of names in sigwire/__init__.py.
 
 # Signatures
+from sigwire.core.evidence import DecisionRule, Evidence
+from sigwire.signatures.criteria import Criteria
 from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature, ensure_signature, make_signature
 from sigwire.signatures.types.text import Code, Reasoning
@@ -237,6 +239,7 @@ from sigwire.errors import (
     ToolFailed,
     ToolWarning,
     UnsupportedFeature,
+    Unsure,
     Where,
     is_retryable_lm_error,
 )
@@ -292,8 +295,10 @@ __all__ = [
     "ConfigurationError",
     "ContentFiltered",
     "ContextWindowExceededError",
+    "Criteria",
     "DataError",
     "DataSplit",
+    "DecisionRule",
     "DemoWarning",
     "Embedder",
     "Embeddings",
@@ -306,6 +311,7 @@ __all__ = [
     "EvaluationProgress",
     "EvaluationResult",
     "EventLoopError",
+    "Evidence",
     "Example",
     "ExampleDone",
     "Examples",
@@ -432,6 +438,7 @@ __all__ = [
     "TwoStepAdapter",
     "UnsupportedFeature",
     "UnsupportedMedia",
+    "Unsure",
     "Usage",
     "UsageUpdate",
     "Verification",

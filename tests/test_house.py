@@ -259,6 +259,7 @@ HOMES: dict[str, list[str]] = {
 WIDE: dict[str, str] = {
     "sigwire/lm/http_backend.py": "it drives what the other files of the room decide, for one exchange",
     "sigwire/modules/agents/run_state.py": "the state of a run: each part of the room keeps its own there",
+    "sigwire/modules/predict.py": "it reads each choice of a call once: model, adapter, demos, tools, evidence, settings",
 }
 """The files that import more than 25 modules of the package, each with the reason."""
 

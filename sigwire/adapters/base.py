@@ -118,6 +118,10 @@ class Adapter(ChecksKeywords, AdapterOptions, ABC):
             tools_mode is not None and not capabilities.runs_own_tools,
             spec.calls_field.name if spec.calls_field else "",
         )
+        if capabilities.decides == "only":
+            from sigwire.adapters.decisions import decisions_setup  # few models
+
+            return Plan(decisions_setup(self, signature, capabilities, visible))
         layout = self.layout(visible, capabilities)
         mode, reason = self.mode(layout, capabilities, tools_mode)
         if reason is not None:
@@ -139,6 +143,10 @@ class Adapter(ChecksKeywords, AdapterOptions, ABC):
 
         A subclass may override it. The second request has the signature, the inputs and the demos of the first.
         """
+        return None
+
+    def reading_model(self) -> Any:
+        """Return the model that writes the outputs as fields; ``None``: that of the call. A subclass may override it."""
         return None
 
     def _tools_mode(self, capabilities: Capabilities, warnings: list[LMWarning]) -> ToolsMode:

@@ -11,8 +11,9 @@ from __future__ import annotations
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from reprlib import repr as short
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self, TypeAlias, TypeVar, cast
 
 from sigwire.core.foreign_names import HIDDEN
 from sigwire.core.json import decoding
@@ -24,13 +25,29 @@ if TYPE_CHECKING:
     from sigwire.core.response import Attempt, Choice, Repair, Response, Usage
 
 __all__ = [
-    "DeclaresFields", "FieldValue", "FieldValues", "Meta", "Record", "dump_fields", "is_same", "keep_values", "list_fields",
-    "new_record", "plain_of", "to_plain",
+    "UNSET", "DeclaresFields", "FieldValue", "FieldValues", "Meta", "Record", "Unset", "dump_fields", "is_same",
+    "keep_values", "list_fields", "new_record", "plain_of", "to_plain",
 ]  # fmt: skip
 
 FieldValue: TypeAlias = Any
 """The value of a field. Its type is declared by a signature, which no type checker follows."""
 FieldValues: TypeAlias = Mapping[str, object]
+
+
+class Unset(Enum):
+    """The type of ``UNSET``."""
+
+    UNSET = "UNSET"
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+    def __bool__(self) -> bool:
+        return False
+
+
+UNSET: Final = Unset.UNSET
+"""No value was given; ``None`` is a value."""
 
 
 class DeclaresFields(Protocol):
@@ -68,6 +85,7 @@ class Record(HasLine):
         response: FieldValue
         choice: FieldValue
         repairs: FieldValue
+        evidence: FieldValue
         warnings: FieldValue
         attempts: FieldValue
         mode: FieldValue
@@ -215,6 +233,7 @@ def keep_values(*classes: type[Any]) -> None:
 class Meta:
     """The metadata of a prediction. One slot of the record, so that making a record is cheap.
 
+    ``evidence``: of deciding outputs, by path.
     ``report``: the ``CallReport`` of a program in which others ran. A predictor has none: ``made_by`` (its class) and
     ``seconds`` are kept for one that is read. ``cache_breaks``: those of the run of an agent (``CacheBreak``).
     """
@@ -230,6 +249,7 @@ class Meta:
     report: Any = None
     made_by: str = ""
     seconds: float = 0.0
+    evidence: Any = None
     cache_breaks: Sequence[Any] = ()
 
     def with_report(self, report: Any) -> Self:
@@ -237,7 +257,7 @@ class Meta:
         if type(self) is not Meta:
             return replace(self, report=report)
         known = self.signature, self.response, self.choice, self.repairs, self.mode, self.attempts, self.completions
-        return type(self)(*known, self.lm_usage, report, self.made_by, self.seconds, self.cache_breaks)
+        return type(self)(*known, self.lm_usage, report, self.made_by, self.seconds, self.evidence, self.cache_breaks)
 
 
 _NO_META = Meta()

@@ -2,8 +2,10 @@
 # Made by python docs/tables.py from the table of names in sigwire/dspy/__init__.py.
 
 # Signatures
+from sigwire.core.evidence import DecisionRule, Evidence
 from sigwire.dspy.signatures import InputField, OutputField
 from sigwire.dspy.types import Code, Reasoning
+from sigwire.signatures.criteria import Criteria
 from sigwire.signatures.signature import Signature, ensure_signature, make_signature
 
 # Programs
@@ -231,6 +233,7 @@ from sigwire.errors import (
     ToolFailed,
     ToolWarning,
     UnsupportedFeature,
+    Unsure,
     Where,
     is_retryable_lm_error,
 )
@@ -356,9 +359,11 @@ __all__ = [
     "ConfigurationError",
     "ContentFiltered",
     "ContextWindowExceededError",
+    "Criteria",
     "DSPyError",
     "DataError",
     "DataSplit",
+    "DecisionRule",
     "DemoWarning",
     "Document",
     "DummyLM",
@@ -373,6 +378,7 @@ __all__ = [
     "EvaluationProgress",
     "EvaluationResult",
     "EventLoopError",
+    "Evidence",
     "Example",
     "ExampleDone",
     "Examples",
@@ -520,6 +526,7 @@ __all__ = [
     "Type",
     "UnsupportedFeature",
     "UnsupportedMedia",
+    "Unsure",
     "Usage",
     "UsageUpdate",
     "Verification",

@@ -154,7 +154,7 @@ class LM(BaseLM):
     def _connect(self) -> None:
         row, name = find_provider(self.model)
         connection = self._connection
-        self._capabilities = self._given or row.capabilities_of(connection.base_model or name)
+        self._capabilities = self._given or row.capabilities_of(connection.base_model or name, connection.wire)
         self._cache_layers: tuple[Layer, ...] | None = None
         self._open_names: set[str] = set()
         self._backend = make_backend(row, name, connection, self._capabilities, self.model)
@@ -310,6 +310,13 @@ class LM(BaseLM):
             raise UnsupportedOption(
                 provider=self._target.provider, option=refused, known=sorted(known), stage=stage, hint=hints[refused]
             )
+
+    def logprobs_refusal(self, request: Request) -> str | None:
+        """Return why a request for log probabilities of tokens would be refused or sent without; ``None`` if it is sent."""
+        find: Callable[[Request], str | None] | None = getattr(self._backend, "logprobs_refusal", None)
+        if find is None:
+            return "no tokens come with its answers"
+        return find(self._with_options(request)[0])
 
     def _policy(self) -> RetryPolicy:
         if self._retry.retries != self.num_retries:

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from sigwire.core.request import Request
     from sigwire.core.tools.texts import ToolText
     from sigwire.lm.base import LanguageModel
+    from sigwire.modules.deciding import Deciding, DecisionRules, EvidenceOption
     from sigwire.modules.tool_texts import ToolOverlay
 else:
     from typing import ParamSpec, TypeVar
@@ -161,11 +162,15 @@ class Predict(ReadingCalls[P, S], Predictor):
         *,
         lm: LanguageModel | None = None,
         max_reasks: int | None = None,
+        evidence: EvidenceOption = None,
+        decisions: DecisionRules | None = None,
         **config: object,
     ) -> None:
         config = dict(wrap_secrets(config))
         super().__init__(callbacks)
         self.signature: SignatureClass = signature_of(signature)
+        self.evidence: EvidenceOption = None if evidence is None else _check_evidence(evidence)
+        self.decisions: DecisionRules = {} if decisions is None else dict(decisions)
         self.config: dict[str, object] = _check_config(config)
         self.max_reasks: int | None = None if max_reasks is None else _check_reasks(max_reasks)
         check_config(Predict, config, lm)
@@ -204,12 +209,17 @@ class Predict(ReadingCalls[P, S], Predictor):
         own_lm = self.lm if given_lm is None else given_lm
         lm = resolve_lm(own_lm, type(self).__name__)
         options, reasks = self._options(specials)
+        deciding = None
+        if self.evidence is not None or self.decisions or (options is not None and "evidence" in options):
+            deciding, signature, options = self._deciding(signature, lm, values, options)
         plan = type(self).plan_for(self, signature, lm, values, options)
         demos: Any = specials.get("demos", self.demos)
         if self.nearest is not None and "demos" not in specials:
             demos = self.nearest.choose(demos, inputs, signature.spec)
         overlay = self._overlay(plan, inputs) if self.tool_texts else None
         facts = {"signature": signature, "inputs": inputs, "demos": demos}
+        if deciding is not None:
+            options = deciding.first_options(plan, options)
         request = watched_value(
             "adapter_format", plan.setup.adapter, facts, (overlay or plan).format, inputs, demos, options
         )
@@ -217,6 +227,7 @@ class Predict(ReadingCalls[P, S], Predictor):
         used_ids = UsedCallIds(inputs.get(reader.history_name)) if reader.history_name is not None else ()
         call = CallContext(self, lm, plan, tools, used_ids, overlay)
         call.warning = default_model_warning() if own_lm is None else None
+        call.deciding = deciding
         adapter = cast("Adapter", plan.setup.adapter)
         if (other := adapter.fallback()) is not None:
             call.fallback = partial(self._fallback, call, other, signature, options, inputs, demos)
@@ -246,6 +257,18 @@ class Predict(ReadingCalls[P, S], Predictor):
         demos = self.demos if self.nearest is None else self.nearest.choose(self.demos, given, self.signature.spec)
         overlay = self._overlay(plan, given) if self.tool_texts else None
         return lm, plan, (overlay or plan).format(given, demos, options)
+
+    def _deciding(
+        self, signature: SignatureMeta, lm: LanguageModel, values: Settings, options: Mapping[str, Any] | None
+    ) -> tuple[Deciding | None, SignatureMeta, dict[str, Any] | None]:
+        """Return how the call gets its evidence, and the signature and the options of its request."""
+        from sigwire.modules.deciding import check_evidence, prepare  # few calls have evidence
+
+        asked = dict(options or {})
+        given = check_evidence(asked.pop("evidence", self.evidence), "calling Predict")
+        adapter = values.adapter or default_adapter()
+        reader: LanguageModel = adapter.reading_model() or lm
+        return prepare(type(self).__name__, cast("SignatureClass", signature), reader, given, self.decisions, asked)
 
     def settings_of_call(self) -> Settings:
         """Return the settings of a call, with the adapter of the predictor."""
@@ -317,6 +340,12 @@ class Predict(ReadingCalls[P, S], Predictor):
             "lm": dump() if dump is not None else None,
             **({"tool_texts": texts} if texts else {}),
             **({"nearest": self.nearest.to_json()} if self.nearest is not None else {}),
+            **({"evidence": self.evidence} if self.evidence is not None else {}),
+            **(
+                {"decisions": {path: self.decisions[path].to_json() for path in self.decisions}}
+                if self.decisions
+                else {}
+            ),
             **({"options": cast(JsonObject, {**self.chosen_options})} if self.chosen_options else {}),
             **({"adapter": self.chosen_adapter} if self.chosen_adapter else {}),
         }
@@ -333,6 +362,7 @@ class Predict(ReadingCalls[P, S], Predictor):
         lists = {name: [_typed_record(record, signature) for record in records] for name, records in lists.items()}
         texts = _load_tool_texts(state.get("tool_texts"))
         nearest = NearestDemos.from_state(state.get("nearest"), lists["demos"], self.nearest)
+        evidence, decisions = _load_decisions(state, signature)
         lm = _load_lm(state.get("lm"), allow_unsafe_lm_state)
         options = _load_options(state.get("options"))
         adapter = str(state.get("adapter") or "")
@@ -349,6 +379,7 @@ class Predict(ReadingCalls[P, S], Predictor):
             self.signature = signature
             self.traces, self.train, self.demos = lists["traces"], lists["train"], lists["demos"]
             self.tool_texts, self.nearest, self.lm = texts, nearest, lm
+            self.evidence, self.decisions = evidence, decisions
 
         return change
 
@@ -471,6 +502,12 @@ def _load_tool_texts(state: object) -> dict[str, ToolText]:
 _LISTS = ("traces", "train", "demos")
 
 
+def _check_evidence(given: object) -> EvidenceOption:
+    from sigwire.modules.deciding import check_evidence
+
+    return cast("EvidenceOption", check_evidence(given))
+
+
 def _load_lm(state: object, unsafe: bool) -> LanguageModel | None:
     if state is None or callable(getattr(state, "respond", None)):  # of ``load_state(..., lm=)``
         return cast("LanguageModel | None", state)
@@ -479,3 +516,11 @@ def _load_lm(state: object, unsafe: bool) -> LanguageModel | None:
     from sigwire.lm.base import BaseLM
 
     return BaseLM.load_state(cast(FieldValues, state), allow_unsafe_lm_state=unsafe)
+
+
+def _load_decisions(state: FieldValues, signature: SignatureClass) -> tuple[EvidenceOption, DecisionRules]:
+    if state.keys().isdisjoint({"evidence", "decisions"}):
+        return None, {}
+    from sigwire.modules.deciding import load_decisions
+
+    return load_decisions(state, signature)

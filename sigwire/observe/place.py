@@ -15,17 +15,8 @@ from typing import NamedTuple, Protocol
 from sigwire.core.request import Request
 
 __all__ = [
-    "Question",
-    "Running",
-    "asked",
-    "enter",
-    "find_history_size_with",
-    "find_paths_with",
-    "kept_calls",
-    "path_in",
-    "path_of",
-    "prefix_moved",
-    "running",
+    "OpenQuestion", "Running", "asked", "enter", "find_history_size_with", "find_paths_with", "kept_calls",
+    "path_in", "path_of", "prefix_moved", "running",
 ]  # fmt: skip
 
 
@@ -44,7 +35,7 @@ prefix_moved: ContextVar[str] = ContextVar("sigwire_prefix_moved", default="")
 """Why an agent sends another start of its conversation than before: "fold", "on_turn"; "" if it does not."""
 
 
-class Question(Protocol):
+class OpenQuestion(Protocol):
     """A question to a model (``Ask``)."""
 
     @property
@@ -57,7 +48,7 @@ class Question(Protocol):
 class _Asked(threading.local):
     """The question that this thread passes to a model. Tasks overwrite it; its request identifies the call."""
 
-    question: Question | None = None
+    question: OpenQuestion | None = None
 
 
 asked = _Asked()

@@ -16,7 +16,7 @@ from sigwire.adapters.prompts.escaping import AnyEscaper, line_escaper
 from sigwire.adapters.text_tools.render import one_line
 from sigwire.adapters.values.codecs import FieldCodec
 from sigwire.adapters.values.objects import FieldReadings
-from sigwire.adapters.values.type_text import TypeStyle, field_type_text
+from sigwire.adapters.values.type_text import TypeStyle, field_type_text, has_criteria
 from sigwire.core.messages import Part
 from sigwire.core.parts import TextPart
 from sigwire.core.record import FieldValues
@@ -27,7 +27,7 @@ from sigwire.signatures.fields import FieldSpec
 if TYPE_CHECKING:
     from sigwire.adapters.field_events import FieldEvents, OutputReader
 
-__all__ = ["INPUT_HEADERS", "Layout", "VisibleFields", "spelled_names"]
+__all__ = ["INPUT_HEADERS", "Layout", "VisibleFields", "spelled_names", "value_place"]
 
 INPUT_HEADERS = "Each input field follows a header line [[ ## name ## ]]."
 
@@ -47,9 +47,10 @@ class VisibleFields:
 
 
 class Layout(ABC):
-    """Fields as text, both ways. ``free``: the answer is plain text without outputs."""
+    """Fields as text, both ways. ``free``: the answer is plain text without outputs. ``unprompted``: no form is stated."""
 
     free: ClassVar[bool] = False
+    unprompted: ClassVar[bool] = False
 
     def __init__(self, visible: VisibleFields) -> None:
         self.visible = visible
@@ -86,6 +87,10 @@ class Layout(ABC):
     def starts_outputs(self, text: str) -> bool:
         """Return True if a text starts with outputs, so that no thinking precedes them."""
         return False
+
+    def places(self, text: str) -> Mapping[str, tuple[int, int]]:
+        """Return where the values of outputs stand in an answer, as start and end; an output of unknown place is left out."""
+        return {}
 
     def output_reader(self, events: FieldEvents) -> OutputReader | None:
         """Return a reader of a streamed answer; ``None``: outputs are emitted at the end of the answer."""
@@ -174,7 +179,7 @@ class Layout(ABC):
     def _describe(self, spec: FieldSpec) -> str:
         meaning = "; ".join(one_line(text) for text in (spec.description, spec.constraints) if text.strip())
         kind = field_type_text(spec, self.visible.types)
-        if "\n" in kind or len(kind) > 60:
+        if "\n" in kind or len(kind) > 60 or has_criteria(spec):
             below = kind.replace("\n", "\n  ")
             return f"- {spec.name}{': ' + meaning if meaning else ''}\n  type: {below}"
         return f"- {spec.name} ({kind}){': ' + meaning if meaning else ''}"
@@ -193,6 +198,17 @@ class Layout(ABC):
                 if value.repairs:
                     reading.repairs.extend(value.repairs)
         return reading
+
+
+def value_place(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return start and end of a value between two marks, without white space around it.
+
+    >>> value_place("a:  yes ;", 2, 8)
+    (4, 7)
+    """
+    value = text[start:end]
+    start += len(value) - len(value.lstrip())
+    return start, start + len(value.strip())
 
 
 def spelled_names(names: Iterable[str]) -> dict[str, str]:

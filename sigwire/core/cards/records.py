@@ -12,6 +12,7 @@ from sigwire.core.cards.messages import Rows, warning_rows
 from sigwire.core.cards.reports import report_card
 from sigwire.core.cards.runs import ShownRun, shown_run, turn_cards
 from sigwire.core.cards.values import call_facts, value_line
+from sigwire.core.evidence import Evidence
 from sigwire.core.example import Completions, Prediction
 from sigwire.core.foreign_names import HIDDEN
 from sigwire.core.record import Meta, Record
@@ -19,7 +20,7 @@ from sigwire.core.report import CallReport
 from sigwire.core.response import LMWarning
 from sigwire.show.card import Card
 from sigwire.show.cleaning import inline
-from sigwire.show.lines import CardTag, ValueLine
+from sigwire.show.lines import CardLine, CardTag, ValueLine
 from sigwire.show.numbers import count
 from sigwire.show.values import MOST_IN_REPR, call_line, fields_line, short_repr
 
@@ -62,6 +63,9 @@ def prediction_card(prediction: Prediction) -> Card:
     rows: Rows = [(inline(name, 60), [value_line(value)]) for name, value in fields.items()]
     children = turn_cards(run.turns) if run is not None else []
     report, meta = CallReport.of(prediction), _meta(prediction)
+    if report.evidence:
+        shown: list[CardLine] = [ValueLine(evidence_line(path, each)) for path, each in report.evidence.items()]
+        rows.append(("evidence", shown[:50]))
     if report.repairs:
         rows.append(("repairs", [ValueLine(each.what, "attention") for each in report.repairs[:20]]))
     rows += warning_rows(warnings := _own_warnings(report, run))
@@ -80,6 +84,12 @@ def prediction_card(prediction: Prediction) -> Card:
         children=children,
         tags=list(_tags(report, run, len(warnings))),
     )
+
+
+def evidence_line(path: str, evidence: Evidence) -> str:
+    """Return ``urgent  True 0.83 (logprob)``; an output that abstained has no value."""
+    value = "unsure" if evidence.value is None and None not in evidence.values else short_repr(evidence.value, 40)
+    return f"{inline(path, 60)}  {value} {evidence.confidence:.2f} ({evidence.source})"
 
 
 def completions_line(completions: Completions) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 
 from sigwire.core.cards.values import option_parts
+from sigwire.core.evidence import DecisionRule
 from sigwire.core.narrow import is_mapping
 from sigwire.core.record import Record
 from sigwire.modules.predict import Predict
@@ -24,6 +25,7 @@ _MOST_DEMOS = 5
 def predictor_line(predictor: Predict[..., object]) -> str:
     """Return ``Predict('message -> topic, order', demos=4, temperature=0.2)``."""
     demos = [f"demos={len(predictor.demos)}"] if predictor.demos else []
+    demos += [f"evidence={predictor.evidence!r}"] if predictor.evidence else []
     signature = short_repr(predictor.signature.signature, 300)
     return call_line(type(predictor).__name__, [signature, *demos, *option_parts(predictor.config)])
 
@@ -37,10 +39,17 @@ def predictor_card(predictor: Predict[..., object]) -> Card:
         ("re-asks", [str(predictor.max_reasks)] if predictor.max_reasks else []),
         ("tool texts", [inline(", ".join(predictor.tool_texts))] if predictor.tool_texts else []),
         ("demos", [str(len(predictor.demos))] if predictor.demos else []),
+        ("evidence", [predictor.evidence] if predictor.evidence else []),
+        ("decisions", [ValueLine(_rule_text(path, rule), is_code=True) for path, rule in predictor.decisions.items()]),
     ]
     children = [signature_card(predictor.signature), *_demo_cards(predictor)]
     shown = [(label, lines) for label, lines in rows if lines]
     return Card(type(predictor).__name__, predictor.signature.signature, shown, children=children)
+
+
+def _rule_text(path: str, rule: DecisionRule) -> str:
+    numbers = ", ".join(f"{name}={short_repr(value)}" for name, value in rule.to_json().items())
+    return f"{inline(path, 60)}: {numbers or 'the default rule'}"
 
 
 def model_text(lm: object) -> str:
