@@ -141,7 +141,9 @@ def test_state_of_a_signature_keeps_changed_criteria() -> None:
     assert "criteria" not in Signature("a -> b").dump_state()
 
 
-@pytest.mark.parametrize("criteria", [{"urgent": {"odd": "x"}}, {"urgent": {"true": 3}}, {"urgent": "x"}, {"odd": {"x": "y"}}, "x"])
+@pytest.mark.parametrize(
+    "criteria", [{"urgent": {"odd": "x"}}, {"urgent": {"true": 3}}, {"urgent": "x"}, {"odd": {"x": "y"}}, "x"]
+)
 def test_state_with_criteria_that_do_not_fit_is_refused(criteria: Any) -> None:
     with pytest.raises(StateError, match="criteria"):
         Triage.load_state({"criteria": criteria})
