@@ -78,6 +78,8 @@ _NAMES: dict[str, dict[str, str]] = {
         "sigwire.mcp.errors": "McpServerError",
         "sigwire.mcp.servers": "mcp_tools",
         "sigwire.modules.agents.running_call": "current_call",
+        "sigwire.modules.memory": "Memory",
+        "sigwire.modules.skills": "Skills",
     },
     "Models": {
         "sigwire.core.capabilities": "Capabilities",
@@ -109,6 +111,7 @@ _NAMES: dict[str, dict[str, str]] = {
         "sigwire.core.messages": "Message",
         "sigwire.core.request": "Request ResponseFormat",
         "sigwire.core.response": "Choice LMWarning Repair Response Usage",
+        "sigwire.lm.preview.cache_health": "CacheHealth cache_health",
         "sigwire.observe.usage": "track_usage",
     },
     "Events of a stream": {

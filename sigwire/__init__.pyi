@@ -43,6 +43,8 @@ from sigwire.core.tools.tool import Tool
 from sigwire.mcp.errors import McpServerError
 from sigwire.mcp.servers import mcp_tools
 from sigwire.modules.agents.running_call import current_call
+from sigwire.modules.memory import Memory
+from sigwire.modules.skills import Skills
 
 # Models
 from sigwire.core.capabilities import Capabilities
@@ -74,6 +76,7 @@ from sigwire.core.messages import Message
 from sigwire.core.report import CallReport
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import Choice, LMWarning, Repair, Response, Usage
+from sigwire.lm.preview.cache_health import CacheHealth, cache_health
 from sigwire.observe.usage import track_usage
 
 # Events of a stream
@@ -268,6 +271,7 @@ __all__ = [
     "BootstrapRS",
     "Budget",
     "BudgetSpent",
+    "CacheHealth",
     "CallReport",
     "CallerError",
     "Capabilities",
@@ -356,6 +360,7 @@ __all__ = [
     "MalformedToolCall",
     "MapResult",
     "McpServerError",
+    "Memory",
     "Message",
     "MetricError",
     "ModelCall",
@@ -403,6 +408,7 @@ __all__ = [
     "Signature",
     "SignatureError",
     "SigwireError",
+    "Skills",
     "StateError",
     "StreamCancelled",
     "SubprocessInterpreter",
@@ -442,6 +448,7 @@ __all__ = [
     "averify",
     "bfcl_match",
     "cache",
+    "cache_health",
     "check",
     "compare",
     "configure",

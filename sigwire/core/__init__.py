@@ -11,4 +11,5 @@ lazy          names of a package that load on first use             narrow    ty
 foreign_names  names of another library in files             set_order     a stable order of sets in JSON
 typed_dict  ``typing.TypedDict`` on Python 3.11             paths         paths of parts, the marker of parts
 bytecode    what the code of a function does, and what it uses   evidence  distributions of outputs, and deciding rules
+words       WordIndex: texts ranked by their words
 """

@@ -235,7 +235,7 @@ class Meta:
 
     ``evidence``: of deciding outputs, by path.
     ``report``: the ``CallReport`` of a program in which others ran. A predictor has none: ``made_by`` (its class) and
-    ``seconds`` are kept for one that is read.
+    ``seconds`` are kept for one that is read. ``cache_breaks``: those of the run of an agent (``CacheBreak``).
     """
 
     signature: DeclaresFields | None = None
@@ -250,13 +250,14 @@ class Meta:
     made_by: str = ""
     seconds: float = 0.0
     evidence: Any = None
+    cache_breaks: Sequence[Any] = ()
 
     def with_report(self, report: Any) -> Self:
         """Return a copy with a report. (``replace`` is slow.)"""
         if type(self) is not Meta:
             return replace(self, report=report)
         known = self.signature, self.response, self.choice, self.repairs, self.mode, self.attempts, self.completions
-        return type(self)(*known, self.lm_usage, report, self.made_by, self.seconds, self.evidence)
+        return type(self)(*known, self.lm_usage, report, self.made_by, self.seconds, self.evidence, self.cache_breaks)
 
 
 _NO_META = Meta()

@@ -37,6 +37,8 @@ from sigwire.dspy.tools import Tool, ToolCalls
 from sigwire.mcp.errors import McpServerError
 from sigwire.mcp.servers import mcp_tools
 from sigwire.modules.agents.running_call import current_call
+from sigwire.modules.memory import Memory
+from sigwire.modules.skills import Skills
 
 # Models
 from sigwire.core.capabilities import Capabilities
@@ -65,6 +67,7 @@ from sigwire.core.report import CallReport
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import Choice, LMWarning, Repair, Response, Usage
 from sigwire.dspy.settings import track_usage
+from sigwire.lm.preview.cache_health import CacheHealth, cache_health
 
 # Events of a stream
 from sigwire.core.events import (
@@ -328,6 +331,7 @@ __all__ = [
     "BootstrapRS",
     "Budget",
     "BudgetSpent",
+    "CacheHealth",
     "CallReport",
     "CallerError",
     "Capabilities",
@@ -431,6 +435,7 @@ __all__ = [
     "MalformedToolCall",
     "MapResult",
     "McpServerError",
+    "Memory",
     "Message",
     "MetricError",
     "ModelCall",
@@ -484,6 +489,7 @@ __all__ = [
     "SignatureError",
     "SignatureMeta",
     "SigwireError",
+    "Skills",
     "StateError",
     "StatusMessage",
     "StatusMessageProvider",
@@ -534,6 +540,7 @@ __all__ = [
     "bfcl_match",
     "bootstrap_trace_data",
     "cache",
+    "cache_health",
     "check",
     "clients",
     "compare",

@@ -13,4 +13,5 @@ preview           all requests of a program, and checks        exports         t
 programs          whole programs as JSON files                 cards           programs as people see them
 field_types       the fields that a program declares          call_limit      the time limit of a call
 deciding          evidence of a call, and what it decides
+memory            Memory: notes that outlive a conversation    skills          Skills: instructions that are read on demand
 """

@@ -35,6 +35,8 @@ from sigwire import (
     UnsupportedFeature,
 )
 from sigwire.core.events import collect, events_of
+from sigwire.core.messages import Message
+from sigwire.core.request import Request
 from sigwire.errors import UnsupportedOption
 from sigwire.lm.codecs.shared.choices import join_responses
 from sigwire.lm.policy.cache.cache import configure_cache
@@ -323,6 +325,13 @@ def test_module_that_a_decider_cannot_answer_is_refused(module: Any, problem: st
         with pytest.raises(UnsupportedFeature, match=problem):
             way(module, text="x")
         assert provider.requests == ()
+
+
+def test_request_with_tools_is_refused_in_words_about_deciders() -> None:
+    tool: Any = {"type": "function", "function": {"name": "f"}}
+    with FakeProvider() as provider, pytest.raises(UnsupportedFeature, match="has no place for tools"):
+        lm_of(provider).respond(Request((Message.user("x"),), (tool,)))
+    assert provider.requests == ()
 
 
 @pytest.mark.parametrize(

@@ -9,5 +9,7 @@ run               AgentRun, the log of a run, and its end         submit        
 run_state         RunState: a run in progress                     submit_stream  its arguments as events of output fields
 conversation      histories: complete, shorten, show              submit_block  a call of it that is text
 large_results     results shown in part, read by a tool           approval      limits of calls, and runs that wait for approval
+prompt_cache_watch  breaks of the provider's prompt cache in a run
+tool_search       ToolSearch: of many tools some are sent        tool_catalog  tools by their words or vectors
 session           ChatSession: a conversation with a program      step_log      StepLog: turns and requests of a run
 """

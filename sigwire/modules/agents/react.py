@@ -57,9 +57,9 @@ from sigwire.modules.agents.plain_answer import plain_end, plan_of_task
 from sigwire.modules.agents.react_signatures import AgentSignatures
 from sigwire.modules.agents.run import AgentRun, Termination, TerminationReason, load_run_fields
 from sigwire.modules.agents.run_state import RunState
-from sigwire.modules.agents.starting import start_run
+from sigwire.modules.agents.starting import asked_with_tools, check_search, set_up, start_run
 from sigwire.modules.agents.submit import Submit
-from sigwire.modules.agents.toolbox import Toolbox, ToolsLike
+from sigwire.modules.agents.toolbox import Toolbox, ToolSearchOption, ToolsLike
 from sigwire.modules.agents.turns import TurnSteps, run_calls, run_turns
 from sigwire.modules.ask import check_config, resolve_lm
 from sigwire.modules.chain_of_thought import ChainOfThought
@@ -86,6 +86,9 @@ class ReAct(ReadsInputs, Generic[P, S]):
     are defaults for tools without these options. The model reads the rest of a larger result with one more tool
     (``large_results="cut"``: never). ``approve`` is that of ``Tool``, for tools without one. ``max_calls``: the most tool calls
     of a run. A call that gave the same result ``max_repeats`` times in a row is not run again (``None``: no such limit).
+    ``tool_search``: of many tools only some are sent, and the model finds the others by the provider's search or by the tool
+    ``find_tools``. ``"auto"``: if there are more than 30, if one has ``defer=True``, or if their schemas need more than a tenth
+    of a known window. A number: how many that fit the inputs are sent first (20). An ``Embedder``: tools are found by vectors.
     ``secret`` signs the states of ``ApprovalNeeded``, and only states that it signed are resumed.
 
     ``on_tool_error``: whether the model reads about the exception of a tool, or the run ends with it. ``None``: the run ends if
@@ -113,6 +116,7 @@ class ReAct(ReadsInputs, Generic[P, S]):
 
     fixed_methods: ClassVar[Mapping[str, str]] = {"tools": "pass tools to the constructor"}
     resumes: ClassVar[bool] = True
+    takes_tools: ClassVar[bool] = True  # its requests have the tools
     secret: bytes | None = None
     predictor_classes: ClassVar[PredictorClasses] = PredictorClasses(Predict, ChainOfThought)
     """The classes of ``react`` and ``extract``; a subclass may have others."""
@@ -135,6 +139,7 @@ class ReAct(ReadsInputs, Generic[P, S]):
         approve: Approve | None = None,
         max_calls: int | None = None,
         max_repeats: int | None = 3,
+        tool_search: ToolSearchOption = "auto",
         secret: str | bytes | None = None,
         callbacks: Sequence[object] | None = None,
         **config: Any,
@@ -149,6 +154,7 @@ class ReAct(ReadsInputs, Generic[P, S]):
             tools, parallel=parallel, timeout=tool_timeout, max_output=max_output, on_error=on_tool_error
         )
         self.toolbox.rules = CallRules(approve, max_calls, max_repeats).checked("creating a ReAct")
+        self.tool_search: ToolSearchOption = check_search(tool_search, self.toolbox.tools.values(), "creating a ReAct")
         if secret is not None:
             self.secret = state_secret(secret)
         self._signatures = signatures = AgentSignatures(self.signature)
@@ -308,6 +314,7 @@ class ReAct(ReadsInputs, Generic[P, S]):
             self.toolbox.check_injected()
             if not self._offered:
                 return (yield from self._run_without_tools(state))
+            set_up(self, state)
             end = state.end = yield from type(self).turn_steps(self, state, limit)
             outputs = end.outputs if end.outputs is not None else (yield from self._extracted_outputs(state, end))
             result = self._prediction(state, end.reason, outputs)
@@ -344,7 +351,9 @@ class ReAct(ReadsInputs, Generic[P, S]):
         if state.open_calls:  # of a resumed run
             return (yield from self._end_turn(state, started))
         try:
-            yield from self._ask(state, {self._signatures.tools: (*self._offered, *state.large.tools)})
+            yield from asked_with_tools(
+                state, lambda: self._ask(state, {self._signatures.tools: self._tools_of(state)})
+            )
         except ContextWindowExceededError as error:
             return Termination("context_window_exceeded", why="the conversation no longer fits the model", cause=error)
         except UNREADABLE as error:
@@ -362,6 +371,10 @@ class ReAct(ReadsInputs, Generic[P, S]):
         end, runs = yield from run_calls(self, state, self._submit)
         reached = state.end_turn(runs, time.perf_counter() - started)
         return reached if end is None else end
+
+    def _tools_of(self, state: RunState) -> tuple[Tool, ...]:
+        """Return the tools that the next request offers."""
+        return (*(state.offered or self._offered), *state.large.tools)
 
     def _ask(self, state: RunState, tools: FieldValues) -> Steps[Prediction]:
         """Ask with the conversation. If it is too long, shorten it and ask again, until no result is left to remove."""

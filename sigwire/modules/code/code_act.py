@@ -21,12 +21,12 @@ from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules.agents.conversation import answer_text, interrupted_result
 from sigwire.modules.agents.react import UNREADABLE, ReAct
 from sigwire.modules.agents.run import Termination
-from sigwire.modules.agents.run_state import EmittingRecorder, RunState, tool_done
-from sigwire.modules.agents.toolbox import ToolRun, ToolsLike
+from sigwire.modules.agents.run_state import EmittingRecorder, OffersTools, RunState, tool_done
+from sigwire.modules.agents.toolbox import ToolRun, ToolSearchOption, ToolsLike
 from sigwire.modules.ask import check_config
 from sigwire.modules.code.act_signatures import ActSignatures
 from sigwire.modules.code.code_run import CodeReply, code_tool_run, result_text
-from sigwire.modules.code.host_tools import HostTools
+from sigwire.modules.code.host_tools import HostTools, shown_in_code
 from sigwire.modules.code.submitting import SubmitFunction
 from sigwire.modules.predict import P, S
 from sigwire.modules.program_stream import event_path_of, is_streamed
@@ -46,7 +46,8 @@ class CodeAct(ReAct[P, S]):
     but for errors that end the run (``on_tool_error``).
 
     ``max_iters``: the most turns of a run; ``max_calls``: the most tool calls of a turn. A run that waits
-    for approval continues with ``journal.resume``. The other options, the call and the
+    for approval continues with ``journal.resume``. ``tool_search``: of many tools some are listed, the code finds the others
+    with ``find_tools``, and it can call all of them. The other options, the call and the
     result are those of ``ReAct``; the first call of each of ``steps`` is ``python``, with the code. Raises
     ``ConfigurationError`` without the extra ``code`` and without an interpreter. Paper: https://arxiv.org/abs/2402.01030
 
@@ -62,6 +63,7 @@ class CodeAct(ReAct[P, S]):
     """
 
     resumes = False  # without a journal: the state of its code is not kept
+    takes_tools = False  # its prompts list them
 
     def __init__(
         self,
@@ -75,6 +77,7 @@ class CodeAct(ReAct[P, S]):
         extract: bool = True,
         tool_timeout: float | None = None,
         approve: Approve | None = None,
+        tool_search: ToolSearchOption = "auto",
         callbacks: Sequence[object] | None = None,
         **config: Any,
     ) -> None:
@@ -94,6 +97,7 @@ class CodeAct(ReAct[P, S]):
             max_output=None,
             approve=approve,
             max_repeats=None,
+            tool_search=tool_search,
             callbacks=callbacks,
             **config,
         )
@@ -105,6 +109,7 @@ class CodeAct(ReAct[P, S]):
         self._offered = (self._submit.tool,)
         made = ActSignatures(self._signatures, self._host_tools.by_name, self._submit, self.interpreter.capabilities)
         self._code, self._thought, self._listing = made.code, made.thought, {made.functions: made.listing}
+        self._listed = made.listed
         self.react = type(self).predictor_classes.ask(made.turn(), **config)
         self.extract = type(self).predictor_classes.extract(made.extraction(), **config)
 
@@ -124,6 +129,21 @@ class CodeAct(ReAct[P, S]):
             return (yield from super()._run(state, limit))
         finally:
             _session_of(state).close()
+
+    def turn_steps(self, state: RunState, limit: int) -> Steps[Termination]:
+        if state.search is not None:
+            yield from self._list_some(state, state.search)
+        return (yield from super().turn_steps(state, limit))
+
+    def _list_some(self, state: RunState, search: OffersTools) -> Steps[None]:
+        """List only the functions that fit the inputs, and the one that finds the others."""
+        search.show = shown_in_code
+        tools = {**self._host_tools.by_name, search.tool.name: search.tool}
+        first = {*(yield from search.first_names()), search.tool.name}
+        (name, _), last = *self._listing.items(), state.history.messages[-1]
+        if isinstance(last, Turn) and name in last:
+            listing = self._listed({python: tool for python, tool in tools.items() if tool.name in first})
+            state.history = History([*state.history.messages[:-1], Turn({**last, name: listing})])
 
     def _streamed_turn(self, state: RunState) -> Steps[Termination | None]:
         return self._turn(state)
@@ -174,7 +194,8 @@ class CodeAct(ReAct[P, S]):
     def _executed(self, state: RunState, prefix: str, reply: CodeReply, submit: SubmitFunction) -> Steps[CodeResult]:
         place = event_path_of(self) if is_streamed() else None
         recorder = state.tool_runs if place is None else EmittingRecorder(state.tool_runs, place)
-        functions = self._host_tools.functions(recorder, prefix, self.max_calls, state.gate)
+        host = self._host_tools if state.search is None else HostTools(state.large.toolbox)
+        functions = host.functions(recorder, prefix, self.max_calls, state.gate)
         names: HostNames = {**functions, self._submit.name: submit}
         return (yield from _session_of(state).steps(reply.code or "", names))
 

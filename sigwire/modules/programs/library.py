@@ -143,6 +143,7 @@ def _react(module: ReAct[..., Any]) -> dict[str, object]:
         "max_output": box.max_output,
         **{name: value for name in ("approve", "max_calls") if (value := getattr(box.rules, name)) is not None},
         "max_repeats": box.rules.max_repeats,
+        **({} if module.tool_search == "auto" else {"tool_search": module.tool_search}),
         **module.loop_options(),
         **_options(module.react),
     }
