@@ -25,6 +25,7 @@ from sigwire.modules.agents.react import ReAct
 from sigwire.modules.agents.run import AgentRun, ReActStep
 from sigwire.modules.agents.session import ChatSession
 from sigwire.modules.agents.toolbox import Toolbox
+from sigwire.modules.context.compaction import Compaction
 
 # Code of models
 from sigwire.interpreters.code_limits import CodeLimits
@@ -83,6 +84,7 @@ from sigwire.observe.usage import track_usage
 from sigwire.core.events import (
     ApprovalAsked,
     AskStart,
+    Compacted,
     FieldDelta,
     FieldEnd,
     FieldPartial,
@@ -188,6 +190,7 @@ from sigwire.media.policy import FetchPolicy, FetchedFile
 from sigwire.signatures.types.media import Audio, File, Image
 
 # Histories
+from sigwire.core.fold import Fold
 from sigwire.lm.histories.losses import HistoryLoss, Loss
 from sigwire.lm.portable import PortableHistory, to_provider
 from sigwire.signatures.types.history import History
@@ -284,6 +287,8 @@ __all__ = [
     "Code",
     "CodeAct",
     "CodeLimits",
+    "Compacted",
+    "Compaction",
     "Comparison",
     "CompleteAndGrounded",
     "Completions",
@@ -323,6 +328,7 @@ __all__ = [
     "FieldPartial",
     "File",
     "Finished",
+    "Fold",
     "Health",
     "History",
     "HistoryLoss",

@@ -21,6 +21,7 @@ from sigwire.dspy.agents import AgentRun, ReAct
 from sigwire.modules.agents.run import ReActStep
 from sigwire.modules.agents.session import ChatSession
 from sigwire.modules.agents.toolbox import Toolbox
+from sigwire.modules.context.compaction import Compaction
 
 # Code of models
 from sigwire.dspy.predict.code import RLM, CodeAct, ProgramOfThought
@@ -73,6 +74,7 @@ from sigwire.lm.preview.cache_health import CacheHealth, cache_health
 from sigwire.core.events import (
     ApprovalAsked,
     AskStart,
+    Compacted,
     FieldDelta,
     FieldEnd,
     FieldPartial,
@@ -182,6 +184,7 @@ from sigwire.media.fetching import fetch
 from sigwire.media.policy import FetchPolicy, FetchedFile
 
 # Histories
+from sigwire.core.fold import Fold
 from sigwire.dspy.types import History
 from sigwire.lm.histories.losses import HistoryLoss, Loss
 from sigwire.lm.portable import PortableHistory, to_provider
@@ -348,6 +351,8 @@ __all__ = [
     "CodeInterpreter",
     "CodeInterpreterError",
     "CodeLimits",
+    "Compacted",
+    "Compaction",
     "Comparison",
     "CompleteAndGrounded",
     "Completions",
@@ -391,6 +396,7 @@ __all__ = [
     "File",
     "FinalOutput",
     "Finished",
+    "Fold",
     "Health",
     "History",
     "HistoryLoss",

@@ -14,4 +14,6 @@ programs          whole programs as JSON files                 cards           p
 field_types       the fields that a program declares          call_limit      the time limit of a call
 deciding          evidence of a call, and what it decides
 memory            Memory: notes that outlive a conversation    skills          Skills: instructions that are read on demand
+context           what long conversations leave out           turn_text       turns as text to read
+planned_folds     the folds that a preview names
 """

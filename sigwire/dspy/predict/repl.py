@@ -154,7 +154,7 @@ class ReplRun(SessionRun):
         self.described, self.setup = inputs.described, inputs.setup if isinstance(inputs, ReplInputs) else None
         self.history = History([Turn({"variables_info": inputs.described})])
 
-    def turn_inputs(self, limit: int) -> FieldValues:
+    def turn_inputs(self, limit: int, history: History) -> FieldValues:
         """Return DSPy's inputs of a turn."""
         number = f"{len(self.steps) + 1}/{limit}"
         return {"variables_info": self.described, "repl_history": self.log(), "iteration": number}
@@ -164,7 +164,7 @@ class ReplRun(SessionRun):
         most = self._most + _NOTE if self._shown is None else self._shown
         return REPLHistory(tuple(map(repl_entry, self.steps)), most)
 
-    def remove_old_results(self) -> bool:
+    def shorten(self) -> bool:
         """Show half of each long result from now on; return False if none is long."""
         shown = self.log().max_output_chars
         longest = max((min(len(entry.output), shown) for entry in self.log()), default=0)

@@ -22,7 +22,6 @@ from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.effects.emitting import Emit
 from sigwire.errors import (
     AgentStopped,
-    ContextWindowExceededError,
     EmptyResponse,
     MalformedToolCall,
     ModelError,
@@ -31,11 +30,13 @@ from sigwire.errors import (
 from sigwire.journal.errors import ApprovalNeeded
 from sigwire.modules.agents import conversation
 from sigwire.modules.agents.prompt_cache_watch import PromptCacheWatch
+from sigwire.modules.agents.room import Room, with_names
 from sigwire.modules.agents.run import AgentRun, Termination, TerminationReason
 from sigwire.modules.agents.step_log import StepLog
 from sigwire.modules.agents.tool_run import ToolRun
 from sigwire.modules.answer import meta_of
 from sigwire.modules.program_stream import EventPath
+from sigwire.modules.turn_text import as_text
 from sigwire.observe.reports import CallNode, with_cache_breaks
 from sigwire.signatures.fields import SignatureSpec
 from sigwire.signatures.signature import SignatureMeta
@@ -83,6 +84,8 @@ class RunState(StepLog):
         self.asker: Any = None
         self.cache = PromptCacheWatch()
         self.place, self.is_resumed = "", False
+        self.room: Room
+        self.size: tuple[int, int] | None = None  # that the room of a suspended run had counted
         self.options: dict[str, object] = {}
         self.fields: dict[str, object] = {}
         self.end: Termination | None = None
@@ -140,12 +143,36 @@ class RunState(StepLog):
         reached = self.gate.counts.end
         return None if reached is None else Termination(reached[0], why=reached[1])
 
+    def enter(self, room: Room, *, has_tools: bool) -> None:
+        """Set the room of the conversation. A folded one offers the tools of the agent that find what is left out."""
+        self.room = room
+        if not has_tools:
+            room.recall_query, room.is_query_sent = as_text([Turn(self.inputs)]), True
+        room.begin(self.history, self.size)
+        if self.history.folds:
+            self.history = with_names(self.history, room)
+            self.folded()
+
+    def folded(self) -> None:
+        """Offer the tools that find what the latest fold leaves out."""
+        fold = self.history.folds[-1]
+        if fold.search:
+            self.large.offer_search(fold, lambda: self.history)
+
     def shorten(self) -> bool:
-        """Remove the older half of the large results from the conversation; return False if none is left to remove."""
-        shorter = conversation.shorten_history(self.history)
-        if shorter is not None:
-            self.history = shorter
-        return shorter is not None
+        """Return False: the conversation has no other form."""
+        return False
+
+    def after_failure(self, error: Exception, seconds: float, advice: str = _ADVICE) -> Termination | None:
+        """Return the end of a run whose request failed, ``None`` to go on after an answer that could not be parsed.
+
+        Raises the error if ``on_turn`` raised it.
+        """
+        if error is self.room.failure:
+            raise error
+        if isinstance(error, ModelError):
+            return self.add_unreadable(error, seconds, advice)
+        return Termination("context_window_exceeded", why="the conversation no longer fits the model", cause=error)
 
     def add_step(
         self,
@@ -173,13 +200,11 @@ class RunState(StepLog):
 
     def turns_since_task(self) -> Sequence[AnyTurn]:
         """Return the turns after the latest inputs."""
-        turns = self.history.messages
-        start = next((at for at in range(len(turns) - 1, -1, -1) if isinstance(turns[at], Turn)), -1)
-        return turns[start + 1 :]
+        return turns_since_task(self.history)
 
-    def log(self) -> str:
-        """Return the turns since the task as text, for a prompt."""
-        return conversation.as_text(self.turns_since_task()) or "No tool was called."
+    def log(self, history: History) -> str:
+        """Return the turns since the task as text, for a prompt, as far as requests with ``history`` send them."""
+        return as_text(turns_since_task(history.view())) or "No tool was called."
 
     def close(self) -> None:
         """Add a result for every open call, so that another run can continue from the history."""
@@ -208,17 +233,6 @@ class RunState(StepLog):
             history=self.history,
         )
 
-    def overflow_error(self, error: ContextWindowExceededError) -> ContextWindowExceededError:
-        """Return the error of a run whose conversation does not fit the model."""
-        task = len(conversation.as_text([Turn(self.inputs)]))
-        whole = len(conversation.as_text(self.history))
-        return ContextWindowExceededError(
-            f"The conversation of {len(self.history)} turns and {whole} characters (the task: {task}) does not fit the model, "
-            "even without all but the latest tool results. Use a model with a larger context window, or set max_output.",
-            model=error.model,
-            provider=error.provider,
-        )
-
     def run(self, reason: TerminationReason | None) -> AgentRun:
         """Return the log of the finished turns, without its report: the run has not ended."""
         return AgentRun(tuple(self.steps), self.history, reason)
@@ -245,6 +259,13 @@ _PROBLEMS: Mapping[type[ModelError], str] = {
     OutputTruncated: "it exceeds the token limit. Write a shorter reply.",
     MalformedToolCall: "the tool call is malformed.",
 }
+
+
+def turns_since_task(history: History) -> Sequence[AnyTurn]:
+    """Return the turns after the latest inputs of a history."""
+    turns = history.messages
+    start = next((at for at in range(len(turns) - 1, -1, -1) if isinstance(turns[at], Turn)), -1)
+    return turns[start + 1 :]
 
 
 class EmittingRecorder:

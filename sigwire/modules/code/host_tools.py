@@ -39,7 +39,7 @@ class HostTools:
     """
 
     def __init__(self, toolbox: Toolbox) -> None:
-        self._toolbox = toolbox
+        self.toolbox = toolbox
         self.by_name: dict[str, Tool] = {}
         for tool in toolbox.tools.values():
             if tool.handler is None:
@@ -63,8 +63,8 @@ class HostTools:
         ``record`` receives each finished call. ``gate`` is that of the run; without one, limits count for this code.
         """
         ids = iter([f"{prefix}_{number}" for number in range(most)]) if most else map(f"{prefix}_{{}}".format, count())
-        gate = gate or CallGate(self._toolbox.rules)
-        run = partial(self._toolbox.run, record=record, gate=gate)
+        gate = gate or CallGate(self.toolbox.rules)
+        run = partial(self.toolbox.run, record=record, gate=gate)
         return {name: _function(run, name, tool, ids, most) for name, tool in self.by_name.items()}
 
 
