@@ -38,9 +38,7 @@ _IN_NAMES = frozenset(
 _IN_TEST_NAMES = (_IN_NAMES - {"beside", "home", "late", "leave", "left", "way", "ways"}) | {"nor"}
 _PUBLIC_NAMES = frozenset({"left"})  # ``Budget.left``
 _IN_PROSE = re.compile(
-    r"\b("
-    + "|".join(_EVERYWHERE)
-    + r"|who|whom|ours?|says?|said|saying|hear|nor|garbled|forgiv\w+|loose|spoke|speaks?"
+    r"\b(" + "|".join(_EVERYWHERE) + r"|who|whom|ours?|says?|said|saying|hear|nor|garbled|forgiv\w+|loose|spoke|speaks?"
     r"|hands? (?:in|on|over|out)|lets? go|puts? away|puts? back|gives? up|gave up|given up|once more|so far|so does|so do"
     r"|made fit|stands? there)\b",
     re.IGNORECASE,

@@ -248,19 +248,9 @@ class Predict(ReadingCalls[P, S], Predictor):
             append_trace(values, (self, inputs, prediction))
         return prediction
 
-    def request_of(self, inputs: FieldValues) -> tuple[LanguageModel, Plan, Request]:
-        """Return the model, the plan and the request of a call with checked inputs. Nothing is asked."""
-        values, given = self.settings_of_call(), dict(inputs)
-        lm = resolve_lm(self.lm, type(self).__name__)
-        options, _ = self._options({name: given.pop(name) for name in ("config",) if name in given})
-        plan = type(self).plan_for(self, self.signature, lm, values, options)
-        demos = self.demos if self.nearest is None else self.nearest.choose(self.demos, given, self.signature.spec)
-        overlay = self._overlay(plan, given) if self.tool_texts else None
-        return lm, plan, (overlay or plan).format(given, demos, options)
-
     def _deciding(
         self, signature: SignatureMeta, lm: LanguageModel, values: Settings, options: Mapping[str, Any] | None
-    ) -> tuple[Deciding | None, SignatureMeta, dict[str, Any] | None]:
+    ) -> tuple[Deciding | None, SignatureClass, dict[str, Any] | None]:
         """Return how the call gets its evidence, and the signature and the options of its request."""
         from sigwire.modules.deciding import check_evidence, prepare  # few calls have evidence
 
@@ -269,6 +259,21 @@ class Predict(ReadingCalls[P, S], Predictor):
         adapter = values.adapter or default_adapter()
         reader: LanguageModel = adapter.reading_model() or lm
         return prepare(type(self).__name__, cast("SignatureClass", signature), reader, given, self.decisions, asked)
+
+    def request_of(self, inputs: FieldValues) -> tuple[LanguageModel, Plan, Request]:
+        """Return the model, the plan and the request of a call with checked inputs. Nothing is asked."""
+        values, given = self.settings_of_call(), dict(inputs)
+        lm = resolve_lm(self.lm, type(self).__name__)
+        options, _ = self._options({name: given.pop(name) for name in ("config",) if name in given})
+        signature, deciding = self.signature, None
+        if self.evidence is not None or self.decisions or (options is not None and "evidence" in options):
+            deciding, signature, options = self._deciding(signature, lm, values, options)
+        plan = type(self).plan_for(self, signature, lm, values, options)
+        if deciding is not None:
+            options = deciding.first_options(plan, options)
+        demos = self.demos if self.nearest is None else self.nearest.choose(self.demos, given, self.signature.spec)
+        overlay = self._overlay(plan, given) if self.tool_texts else None
+        return lm, plan, (overlay or plan).format(given, demos, options)
 
     def settings_of_call(self) -> Settings:
         """Return the settings of a call, with the adapter of the predictor."""

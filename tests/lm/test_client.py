@@ -174,7 +174,7 @@ def test_names_of_options_are_those_of_the_tables() -> None:
         "strict_window",
         "thinking",
     }
-    assert {"cache", "evidence", "prediction", "prompt_cache"}.union(extra, *tables) == OPTION_NAMES
+    assert {"cache", "prediction", "prompt_cache"}.union(extra, *tables) == OPTION_NAMES
     of_texts = [
         frozenset(wire.option_names() or ()) for wire in wires if wire.codec != "decisions"
     ]  # deciders have few

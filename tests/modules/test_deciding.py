@@ -690,3 +690,10 @@ def test_card_of_a_prediction_has_a_line_for_each_output_with_evidence() -> None
     assert "ticket.area  &lt;Area.REPAIR" in page
     assert "threshold=0.8" in predict._repr_html_()
     assert "evidence='stated'" in repr(predict)
+
+
+def test_request_of_a_call_is_the_one_that_is_sent() -> None:
+    lm = lm_for("stated", ChatAdapter())
+    predict = Predict(Triage, lm=lm, evidence="stated")
+    predict(text="x")
+    assert predict.request_of({"text": "x"})[2].to_json() == lm.requests[0].to_json()
