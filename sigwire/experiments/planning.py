@@ -163,7 +163,7 @@ def plan_of(experiment: ExperimentOptions, folder: str | os.PathLike[str] | None
         if labels not in arms:  # seeds cost the same
             arms[labels] = _planned(experiment, point, shares=key in twins)
         found.append(replace(arms[labels], point=point))
-    seeds = Counter(point.arm for point in points if point.labels["optimizer"] in searches)
+    seeds = Counter(point.arm for point in points if found and point.labels["optimizer"] in searches)
     return ExperimentPlan(tuple(found), len(finished), _warnings(seeds, len(experiment.axes["optimizer"])))
 
 
