@@ -46,13 +46,13 @@ def run(options: Namespace) -> int:
     if options.live and confirmed_plan(options, experiment) is None:
         return Status.ABORTED
     found = reproduce(options.folder, experiment, live=options.live, out=options.out)
+    if not found.same and not found.differs:
+        raise UsageError(f"{options.folder} has no finished point (reproducing it). Run the experiment first.")
     if options.json:
         names = ("ok", "same", "differs", "changed", "smallest")
         print_json({name: getattr(found, name) for name in names})
     else:
         print(found)
-    if not found.same and not found.differs:
-        raise UsageError(f"{options.folder} has no finished point (reproducing it). Run the experiment first.")
     return Status.DONE if found.ok else Status.BELOW
 
 
