@@ -38,9 +38,17 @@ from sigwire.show.markdown import card_markdown
 from sigwire.show.numbers import count, seconds_text
 
 __all__ = [
-    "ChangedExample", "ComparedPair", "Comparison", "ProgramDifference", "adjusted_differences", "compare", "verdict_of",
-]  # fmt: skip
+    "DIFFERENCE_COLUMNS",
+    "ChangedExample",
+    "ComparedPair",
+    "Comparison",
+    "ProgramDifference",
+    "adjusted_differences",
+    "compare",
+    "verdict_of",
+]
 
+DIFFERENCE_COLUMNS = ("verdict", "difference", "interval", "p", "won", "lost")
 Verdict: TypeAlias = Literal["better", "worse", "not shown to be better"]
 FilePath: TypeAlias = "str | PathLike[str]"
 ChangedExample: TypeAlias = tuple[Example, ExampleRecord, ExampleRecord]
@@ -87,6 +95,12 @@ class ProgramDifference(BoundedRepr):
         if (interval := self.difference.interval) is None:
             return f"{TOO_FEW}, or no spread" if self.difference.is_few else "no score differs"
         return f"{100 * self.confidence:.4g} % {interval.low:+.3f} … {interval.high:+.3f}"
+
+    @property
+    def cells(self) -> list[str]:
+        """The difference as cells of a table, whose names are ``DIFFERENCE_COLUMNS``."""
+        numbers = [f"{self.difference.mean:+.3f}", self.interval_text, f"{self.p:.2g}"]
+        return [self.verdict, *numbers, str(len(self.wins)), str(len(self.regressions))]
 
     @property
     def sentence(self) -> str:
@@ -442,20 +456,8 @@ def _metric_cards(comparison: Comparison) -> Iterator[Card]:
     """Yield a table of the metrics beside the headline, if there are some."""
     if not comparison.others:
         return
-    head = ["metric", "program", "verdict", "difference", "interval", "p", "won", "lost"]
-    rows = [
-        [
-            each.metric,
-            each.name,
-            each.verdict,
-            f"{each.difference.mean:+.3f}",
-            each.interval_text,
-            f"{each.p:.2g}",
-            str(len(each.wins)),
-            str(len(each.regressions)),
-        ]
-        for each in comparison.all
-    ]
+    rows = [[each.metric, each.name, *each.cells] for each in comparison.all]
+    head = ["metric", "program", *DIFFERENCE_COLUMNS]
     yield Card("metrics", "p adjusted for all of them", table=[head, *rows], is_open=True)
 
 

@@ -12,7 +12,7 @@ from random import Random
 from statistics import fmean
 
 from sigwire.core.json import Value
-from sigwire.evaluate.comparison import ChangedExample, Comparison, adjusted_differences, verdict_of
+from sigwire.evaluate.comparison import DIFFERENCE_COLUMNS, ChangedExample, Comparison, adjusted_differences, verdict_of
 from sigwire.evaluate.seeds import ScoreTable, seeds_difference, seeds_p
 from sigwire.evaluate.statistics import PairedDifference, holm
 from sigwire.experiments.arm import ArmResult
@@ -123,21 +123,8 @@ class ArmComparison(Comparison):
         write_page(differences_page(self, self._card()), path)
 
     def _card(self) -> Card:
-        head = ["arm", "baseline", "metric", "verdict", "difference", "interval", "p", "won", "lost"]
-        table = [
-            [
-                each.name,
-                each.baseline,
-                each.metric,
-                each.verdict,
-                f"{each.difference.mean:+.3f}",
-                each.interval_text,
-                f"{each.p:.2g}",
-                str(len(each.wins)),
-                str(len(each.regressions)),
-            ]
-            for each in self.all
-        ]
+        head = ["arm", "baseline", "metric", *DIFFERENCE_COLUMNS]
+        table = [[each.name, each.baseline, each.metric, *each.cells] for each in self.all]
         rows = [("differences", list(self.sentences))]
         for each in self.differences:
             if each.omitted:

@@ -29,7 +29,7 @@ from sigwire.experiments.point import AXES, MeasuredPoint, Point, arm_name
 from sigwire.experiments.record import check_record, labels_of, text_of
 from sigwire.files.lock import HeldFile
 from sigwire.files.whole import write_whole
-from sigwire.modules.programs.files import save_program
+from sigwire.modules.programs.files import write_program
 from sigwire.optimizers.reports.report import OptimizationReport
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class PointFiles:
         """Write the program of a point: whole if its class can be written, else its state, else why there is none."""
         self.folder.mkdir(parents=True, exist_ok=True)
         try:
-            save_program(program, self.program)
+            write_program(program, self.program)  # a load may refuse its model: no advice for a file of a run
         except StateError as error:
             try:
                 state: JsonObject = {"state": program.dump_state()}

@@ -18,7 +18,7 @@ class ExperimentProgress:
     """How far an experiment is: ``done`` of ``total`` points, the last one, and the known cost in US dollars.
 
     >>> print(ExperimentProgress(2, 8, "cot · gepa, seed 0", 0.61, 0.5, 75.0).line(80))
-     25% █████               2/8 points  cot · gepa, seed 0: 0.61  $0.50  1:15
+     25% █████                2/8 points  cot · gepa, seed 0: 0.61  $0.50  1:15
     """
 
     done: int

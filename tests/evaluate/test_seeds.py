@@ -137,7 +137,7 @@ def test_interval_is_the_widest_and_p_the_largest_and_both_give_one_verdict(
     assert (found.p > 1 - confidence) == (0 in found.interval)
 
 
-def test_widest_interval_reaches_to_zero_if_a_narrower_one_holds_it() -> None:
+def test_widest_interval_reaches_to_zero_if_a_narrower_one_holds_zero() -> None:
     first, second = [[0, 0.5], [0.5, 0], [0.5, 0.5], [0.5, 0.5]], [[1, 1], [1, 1], [0.5, 1], [0.5, 1]]
     found = seeds_difference(
         first, second, confidence=0.8
