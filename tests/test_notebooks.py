@@ -72,9 +72,9 @@ def test_notebook_has_no_outputs_and_runs_without_an_error_or_a_widget(executed:
     assert [each for cell in code for each in cell.outputs if each.get("name") == "stderr"] == []
 
 
-def test_notebooks_run_within_a_minute_of_their_kernels(executed: Mapping[str, Any]) -> None:
+def test_notebooks_run_within_twenty_seconds_each_on_the_mean(executed: Mapping[str, Any]) -> None:
     assert len(executed) == 4
-    assert sum(seconds(notebook) for notebook in executed.values()) < 60
+    assert sum(seconds(notebook) for notebook in executed.values()) < 20 * len(executed)
 
 
 def seconds(notebook: Any) -> float:

@@ -13,13 +13,16 @@ FREE = 1.0
 """Dollars that a command may cost without a question."""
 
 
-def is_confirmed(options: Namespace, most: float, what: str) -> bool:
-    """Return True if a command may start that costs at most ``most`` dollars. ``what``: it, such as "search"."""
+def is_confirmed(options: Namespace, most: float, what: str, *, takes_budget: bool = True) -> bool:
+    """Return True if a command may start that costs at most ``most`` dollars. ``what``: it, such as "search".
+
+    ``takes_budget``: whether a --budget would limit it; one of money refuses models without a price.
+    """
     from sigwire.show.numbers import money_text
 
     if options.yes or most <= FREE:
         return True
-    limit = f", or a --budget of {FREE:.0f} or less" if hasattr(options, "budget") else ""
+    limit = f", or a --budget of {FREE:.0f} or less" if takes_budget else ""
     cost = f"The {what} may cost more than {money_text(FREE)}, and there is no terminal for a question."
     return is_answered("Start?", f"{cost} Add --yes{limit}.")
 

@@ -87,7 +87,8 @@ def confirmed_plan(options: Namespace, experiment: Experiment) -> ExperimentPlan
     unlimited = float("inf")
     most = unlimited if plan.most_money is None or (plan.is_least and plan.money) else plan.most_money
     budget = getattr(options, "budget", None)
-    if is_confirmed(options, min(most, unlimited if budget is None else budget), "run"):
+    takes_budget = plan.most_money is not None and hasattr(options, "budget")
+    if is_confirmed(options, min(most, unlimited if budget is None else budget), "run", takes_budget=takes_budget):
         return plan
     print_error(options.verb, "nothing was run.")
     return None

@@ -111,7 +111,7 @@ def test_run_of_unknown_price_is_confirmed_at_the_terminal(
     ("arguments", "message"),
     [
         (["app:experiment"], "Add --out DIR, or --plan"),
-        (["app:experiment", "--out", "run"], "Add --yes, or a --budget of 1 or less"),
+        (["app:experiment", "--out", "run"], "no terminal for a question. Add --yes."),
         (["app:experimen", "--out", "run"], "Did you mean experiment? "),
         (["app:number", "--out", "run"], "app:number is no Experiment but a int"),
         (["app:experiment", "--out", ".", "--yes"], "it has other files"),
