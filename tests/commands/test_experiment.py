@@ -129,7 +129,7 @@ def test_wrong_usage_of_an_experiment_is_one_line_and_status_2(
     assert not (folder / "run").exists()
 
 
-def test_error_of_a_module_without_an_experiment_says_that_it_has_none(
+def test_error_names_the_file_that_defines_no_experiment(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (folder / "other.py").write_text("def program(message): ...\n", encoding="utf-8")
@@ -220,7 +220,7 @@ def test_live_reproduction_runs_into_a_folder_of_its_own(
         (["run", "app:experiment"], "has no finished point"),
     ],
 )
-def test_what_cannot_be_reproduced_is_status_2(
+def test_folder_that_cannot_be_reproduced_is_status_2(
     arguments: list[str], message: str, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     sys.path.insert(0, str(folder))
