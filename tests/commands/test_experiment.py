@@ -129,9 +129,7 @@ def test_wrong_usage_of_an_experiment_is_one_line_and_status_2(
     assert not (folder / "run").exists()
 
 
-def test_error_names_the_file_that_defines_no_experiment(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_error_names_the_file_that_defines_no_experiment(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "other.py").write_text("def program(message): ...\n", encoding="utf-8")
     assert main(["experiment", "other:experiment", "--plan"]) == 2
     assert "other.py defines no Experiment." in capsys.readouterr().err
