@@ -26,6 +26,7 @@ demo: $(VENV)/.installed-demo
 	$(PYTHON) examples/long_session.py
 	$(PYTHON) examples/optimize_extraction.py
 	$(PYTHON) examples/optimize_tools.py
+	$(PYTHON) examples/experiment.py
 
 test: $(VENV)/.installed-test
 	$(PYTHON) -m pytest -q --numprocesses $(WORKERS) --dist worksteal -m "not long" --ignore tests/conformance

@@ -10,6 +10,7 @@ tools      schemas, one call (e1 e2)         parsing   a large nested answer (f)
 cached     a call whose answer is stored (h1 h2)
 layers     the policies around a call (l1 to l3), loops and threads (m1)
 imports    import and first class (a1)       memory    20,000 calls (i2)
+experiments  a grid beside its evaluations (x1 x2), loaded (x3), planned (x4)
 answers    answers that deviate from the requested form, by adapter: how many are read (``python -m benchmarks.answers``)
 conversations  what is recalled of a long conversation, and its price (``python -m benchmarks.conversations``)
 entries    the functions and files that a call and a streamed delta enter: exact counts, without times

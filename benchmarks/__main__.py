@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 
 from benchmarks import (  # isort: skip
-    cached, evaluate, growth, imports, layers, memory, optimizing, over_http, parsing, predict, streaming, teams,
+    cached, evaluate, experiments, growth, imports, layers, memory, optimizing, over_http, parsing, predict, streaming, teams,
     tools, transport,
 )  # fmt: skip
 from benchmarks.timing import SIGWIRE, Job, Line, measure, table
@@ -42,6 +42,7 @@ SOURCES: Mapping[Callable[[], Iterator[Job]], frozenset[str]] = {
     memory.over_http: frozenset({"i2h"}),
     layers.over_http: frozenset({"m1"}),
     evaluate.jobs: frozenset({"n4"}),
+    experiments.jobs: frozenset({"x1", "x2", "x3", "x4"}),
     evaluate.over_http: frozenset({"n1", "n2", "n3"}),
     transport.jobs: frozenset({"t1", "t2", "t3", "t4"}),
 }

@@ -1,6 +1,7 @@
 """The verbs of the command line, one file each: ``add(parser)``, and ``run(options)``, which returns the exit status.
 
 eval        an evaluation                       view           the report of an evaluation, as HTML
+experiment  a grid, run into its folder         reproduce      an experiment run again and compared
 export      records in another format           preview        the request of a call, without the call
 check       what a model does not take          optimize       a search
 models      providers, keys and prices          doctor         facts for a bug report
@@ -11,6 +12,7 @@ scale       runs over many rows: coordinator, batch
 parser      the parser of all verbs              output         tables, JSON, errors, exit status
 programs    app:program, its model and state    data           files of examples, inputs of programs
 arguments   arguments by name, and errors in terms of them
+confirmation  the question before what may cost money
 
 A file imports nothing but the standard library at its top: ``sigwire VERB --help`` loads it. ``sigwire --help`` loads none.
 """

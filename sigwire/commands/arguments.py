@@ -49,6 +49,7 @@ _ARGUMENTS: Mapping[str, str] = {"num_threads": "threads", "prompt_model": "prom
 _PLACEHOLDERS = ("", "...", "my_metric")
 _SENTENCES = (
     (r'Pass another log=, resume="append".*', "Name another file with --log."),
+    (r"; error\.result has them\. Run again with the folder .* to go on\.", ". The same command goes on."),
     (r" With log=, the next evaluation goes on from there\.", ""),
 )
 """Advice of the library that a command has no arguments for."""

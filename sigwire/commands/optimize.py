@@ -13,6 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from sigwire.commands.confirmation import is_confirmed
 from sigwire.commands.data import add_inputs, read_examples
 from sigwire.commands.output import Status, UsageError, add_json, keep_input, print_error, print_json, report_error
 from sigwire.commands.programs import add_program, load_object, load_program, model_of_settings
@@ -36,8 +37,6 @@ OPTIMIZERS: Mapping[str, str] = {
     "SIMBA": "simba",
 }
 """Optimizers by name, with their files in ``sigwire.optimizers.rules``."""
-FREE = 1.0
-"""Dollars that a search may cost without a question."""
 
 
 def add(parser: ArgumentParser) -> None:
@@ -170,15 +169,7 @@ def _is_confirmed(options: Namespace, program: Any, plan: object) -> bool:
     budget = "no limit of money" if options.budget is None else f"at most {money_text(options.budget)}"
     out = sys.stderr if options.json else sys.stdout
     print(f"{options.optimizer}: {plan}, {budget}.", file=out, flush=True)
-    if options.yes or _costs_at_most(options, program) <= FREE:
-        return True
-    if not sys.stdin.isatty():
-        raise UsageError(
-            f"The search may cost more than {money_text(FREE)}, and there is no terminal for a question. Add --yes, or a "
-            "--budget of 1 or less."
-        )
-    print("Start? [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
+    return is_confirmed(options, _costs_at_most(options, program), "search")
 
 
 def _costs_at_most(options: Namespace, program: Any) -> float:

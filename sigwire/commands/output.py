@@ -56,7 +56,7 @@ def report_error(options: Namespace, error: BaseException) -> Status:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Status.DONE
     if isinstance(error, KeyboardInterrupt):
-        print_error(verb, str(error) or "interrupted")
+        print_error(verb, in_arguments(str(error), options) or "interrupted")
         return Status.INTERRUPTED
     text = _text_of(error)
     if not isinstance(error, UsageError):

@@ -18,11 +18,13 @@ __all__ = ["VERBS", "CommandParser", "command_of", "parse", "parser"]
 
 VERBS: Mapping[str, str] = {
     "eval": "run a program on examples and score it",
-    "view": "write the HTML report of an evaluation or a search",
-    "export": "write records in another format",
+    "view": "write the HTML report of an evaluation, a search or an experiment",
+    "export": "write records or an experiment in another format",
     "preview": "print the request of a call, without the call",
     "check": "list what a model does not take of a program",
     "optimize": "search for a better program",
+    "experiment": "run a grid of programs, models, optimizers and seeds",
+    "reproduce": "run an experiment again from its folder, and compare",
     "cache": "what the provider's prompt cache read of recorded calls",
     "models": "list providers, keys and prices",
     "verify": "ask a model what it really does",

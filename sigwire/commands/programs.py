@@ -14,7 +14,7 @@ from typing import Any, cast
 from sigwire.commands.output import UsageError, place_of
 from sigwire.errors import suggest
 
-__all__ = ["add_program", "load_object", "load_program", "model_of_settings"]
+__all__ = ["RUNS_CODE", "add_program", "load_object", "load_program", "model_of_settings"]
 
 RUNS_CODE = "The module is imported from the current directory, which runs its code."
 
@@ -26,8 +26,11 @@ def add_program(parser: ArgumentParser) -> None:
     parser.add_argument("--load", metavar="FILE", help="a state that the program's save() or optimize wrote")
 
 
-def load_object(target: str) -> Any:
-    """Import ``module:name``. Raises ``UsageError`` with the user's file and line if the import fails."""
+def load_object(target: str, kind: type | None = None) -> Any:
+    """Import ``module:name``. Raises ``UsageError`` with the user's file and line if the import fails.
+
+    ``kind``: the class whose instances an error names; by default programs and functions.
+    """
     module, colon, name = target.partition(":")
     if not (module and colon and name) or "/" in module or module.endswith(".py"):
         raise UsageError(
@@ -39,22 +42,25 @@ def load_object(target: str) -> Any:
         if not hasattr(found, part):
             hint = suggest(part, dir(found))
             file = getattr(found, "__file__", None) or module
-            raise UsageError(f"{module} has no {name!r} (importing {target}). {hint}{_contents(found, file)}")
+            raise UsageError(f"{module} has no {name!r} (importing {target}). {hint}{_contents(found, file, kind)}")
         found = getattr(found, part)
     return found
 
 
-def _contents(found: object, file: str) -> str:
+def _contents(found: object, file: str, kind: type | None) -> str:
     """Return a sentence with the names that the command line can take: objects that are called, not those imported."""
     owner = getattr(found, "__name__", None)
     names = [
         name
         for name, value in getattr(found, "__dict__", {}).items()
-        if callable(value)
-        and not name.startswith("_")
-        and getattr(value, "__module__", owner) == _module_of(value, owner)
+        if not name.startswith("_") and (isinstance(value, kind) if kind else callable(value) and _is_own(value, owner))
     ]
-    return f"{file} has {', '.join(sorted(names)[:20])}." if names else f"{file} defines no program and no function."
+    nothing = f"no {kind.__name__}" if kind else "no program and no function"
+    return f"{file} has {', '.join(sorted(names)[:20])}." if names else f"{file} defines {nothing}."
+
+
+def _is_own(value: object, owner: object) -> bool:
+    return getattr(value, "__module__", owner) == _module_of(value, owner)
 
 
 def _module_of(value: object, owner: object) -> object:

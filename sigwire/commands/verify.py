@@ -6,11 +6,11 @@ The plan is printed first, with its requests and their price; nothing is sent be
 
 from __future__ import annotations
 
-import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sigwire.commands.confirmation import is_answered
 from sigwire.commands.output import Status, UsageError, print_error
 
 if TYPE_CHECKING:
@@ -49,7 +49,8 @@ def run(options: Namespace) -> int:
     names = None if options.probes is None else [name.strip() for name in options.probes.split(",") if name.strip()]
     plan = plan_verification(lm, probes=names, requests=options.requests)
     print(f"{plan}; the budget is ${options.money:g}.", flush=True)
-    if not options.yes and not _is_confirmed():
+    refusal = "There is no terminal for a question, and nothing was sent (asking before it). Add --yes."
+    if not options.yes and not is_answered("Send them?", refusal):
         print_error(options.verb, "nothing was sent.")
         return Status.ABORTED
     budget = Budget(money=options.money, tokens=TOKENS if plan.ceiling is None else None)
@@ -62,13 +63,6 @@ def run(options: Namespace) -> int:
     if found.stopped:
         return Status.ABORTED
     return Status.BELOW if found.disagreements else Status.DONE if found.agrees else Status.ABORTED
-
-
-def _is_confirmed() -> bool:
-    if not sys.stdin.isatty():
-        raise UsageError("There is no terminal for a question, and nothing was sent (asking before it). Add --yes.")
-    print("Send them? [y/N] ", end="", file=sys.stderr, flush=True)
-    return sys.stdin.readline().strip().lower() in ("y", "yes")
 
 
 def _print(options: Namespace, found: Verification) -> None:

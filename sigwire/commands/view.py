@@ -1,4 +1,4 @@
-"""Write the HTML report of an evaluation, of a comparison of several, or of a search.
+"""Write the HTML report of an evaluation, of a comparison of several, of a search, or of an experiment.
 
 The report is one file that needs no server and no network.
 """
@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from sigwire.commands.arguments import in_arguments
+from sigwire.commands.experiment import experiment_folder
 from sigwire.commands.output import UsageError, keep_input
 from sigwire.errors import ConfigurationError
 
@@ -23,9 +24,13 @@ def add(parser: ArgumentParser) -> None:
         "paths",
         nargs="+",
         metavar="RECORDS",
-        help="records of evaluations (the first is the baseline), or a journal",
+        help="records of evaluations (the first is the baseline), a journal, or the folder of an experiment",
     )
-    parser.add_argument("--out", metavar="FILE", help="the report (default: that of the last records, with .html)")
+    parser.add_argument(
+        "--out",
+        metavar="FILE",
+        help="the report (default: that of the last records, with .html; in the folder of an experiment)",
+    )
     parser.add_argument("--common", action="store_true", help="compare the examples that all files share")
     parser.add_argument(
         "--markdown", action="store_true", help="print Markdown for a pull request, and write no report"
@@ -39,8 +44,9 @@ def run(options: Namespace) -> int:
     if options.markdown:
         print(shown.to_markdown())
         return 0
-    out = Path(options.out or Path(options.paths[-1]).with_suffix(".html"))
-    keep_input(out, options.paths)
+    folder = experiment_folder(options.paths[-1])
+    out = Path(options.out or (folder / "experiment.html" if folder else Path(options.paths[-1]).with_suffix(".html")))
+    keep_input(out, options.paths if folder is None else [str(folder / "experiment.json")])
     shown.to_html(out)
     shown.show(file=sys.stderr)
     print(out)
@@ -57,6 +63,15 @@ def _shown(options: Namespace) -> Any:
     from sigwire.evaluate.evaluation import load_records
 
     first, *others = options.paths
+    folders = [folder for path in options.paths if (folder := experiment_folder(path)) is not None]
+    if folders and others:
+        raise UsageError(
+            f"{folders[0]} is a folder, which is shown alone (reading the arguments). Name only it, or files."
+        )
+    if folders:
+        from sigwire.experiments.folder import load_experiment
+
+        return load_experiment(folders[0])
     if not others and _is_journal(first):
         from sigwire.optimizers.reports.report import OptimizationReport
 

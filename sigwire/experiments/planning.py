@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from sigwire.core.example import Example
 from sigwire.core.response import Usage
@@ -33,6 +33,8 @@ _WIDTH = 80
 _ROWS = 8  # that are previewed
 _FEW_SEEDS = 5
 _NOTHING = Amount(0, 0, 0)
+_Cost: TypeAlias = tuple[float | None, float | None, tuple[str, ...]]
+"""Of a measurement: expected, at most, and the models without a price."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,15 +157,17 @@ def plan_of(experiment: ExperimentOptions, folder: str | os.PathLike[str] | None
         runs = {label: experiment.repeat * len(split.test) for label, split in experiment.datasets.items()}
         finished = {*stored_points(Path(folder), points, searches, runs)}
     arms: dict[tuple[str, ...], PlannedPoint] = {}
+    costs: dict[tuple[str, ...], _Cost] = {}  # optimizers measure the same program
+    longest = {label: max(split.test, key=_length) for label, split in experiment.datasets.items()}
     found: list[PlannedPoint] = []
     for point in points:
         if (key := point_key(point)) in finished:
             continue
         labels = tuple(point.labels[axis] for axis in AXES)
         if labels not in arms:  # seeds cost the same
-            arms[labels] = _planned(experiment, point, shares=key in twins)
+            arms[labels] = _planned(experiment, point, costs, longest, shares=key in twins)
         found.append(replace(arms[labels], point=point))
-    seeds = Counter(point.arm for point in points if point.labels["optimizer"] in searches)
+    seeds = Counter(point.arm for point in points if found and point.labels["optimizer"] in searches)
     return ExperimentPlan(tuple(found), len(finished), _warnings(seeds, len(experiment.axes["optimizer"])))
 
 
@@ -177,7 +181,14 @@ def _warnings(seeds: Mapping[str, int], optimizers: int) -> tuple[str, ...]:
     )
 
 
-def _planned(experiment: ExperimentOptions, point: Point, *, shares: bool) -> PlannedPoint:
+def _planned(
+    experiment: ExperimentOptions,
+    point: Point,
+    costs: dict[tuple[str, ...], _Cost],
+    longest: Mapping[str, Example],
+    *,
+    shares: bool,
+) -> PlannedPoint:
     labels = point.labels
     split, search = experiment.datasets[labels["dataset"]], experiment.optimizers[labels["optimizer"]]
     runs = experiment.repeat * len(split.test)
@@ -186,7 +197,10 @@ def _planned(experiment: ExperimentOptions, point: Point, *, shares: bool) -> Pl
         predictors = max(len(program.named_predictors()), 1) if isinstance(program, Module) else 1
         calls = runs * predictors
         total = Amount(0 if search is not None and shares else calls, calls, calls)
-        money, most, unpriced = _cost_of_runs(program, split.test, calls)
+        key = tuple(labels[axis] for axis in AXES if axis != "optimizer")
+        if key not in costs:
+            costs[key] = _cost_of_runs(program, split.test, longest[labels["dataset"]], calls)
+        money, most, unpriced = costs[key]
         if search is not None:
             options = {"teacher": search.teacher, **search.options}
             forecast = search.optimizer.plan(program, split.train, split.dev or None, **options)
@@ -199,14 +213,12 @@ def _planned(experiment: ExperimentOptions, point: Point, *, shares: bool) -> Pl
     return PlannedPoint(point, runs, total, money, most, unpriced, _has_agent(program))
 
 
-def _cost_of_runs(
-    program: object, rows: Sequence[Example], calls: int
-) -> tuple[float | None, float | None, tuple[str, ...]]:
+def _cost_of_runs(program: object, rows: Sequence[Example], longest: Example, calls: int) -> _Cost:
     """Return the expected and the highest cost of a measurement, and the models without a price."""
     if not isinstance(program, Module):
         return None, None, ("a function",)
     step = max(1, len(rows) // _ROWS)
-    sizes = [size_of_program(program, part) for part in (rows[::step][:_ROWS], [max(rows, key=_length)])]
+    sizes = [size_of_program(program, part) for part in (rows[::step][:_ROWS], [longest])]
     likely, largest = sizes
     if likely is None or largest is None:
         return None, None, ("the settings",)

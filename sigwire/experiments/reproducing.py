@@ -264,6 +264,11 @@ def _live(
             "live=True runs the whole experiment, and needs a folder for it (reproducing). Write reproduce(folder, "
             'experiment, live=True, out="runs/again").'
         )
+    if result.folder is not None and Path(out).resolve() == result.folder.resolve():
+        raise ConfigurationError(
+            f"out={os.fspath(out)!r} is the folder that is reproduced (reproducing): its answers would be compared with "
+            "themselves. Name another folder."
+        )
     with context(fresh=True):
         again = experiment.run(out)
     names = [name for name in result.arms if name in again.arms]

@@ -37,7 +37,15 @@ APART = {
     "resume_agent.py": "its runs are processes of their own, which are killed",
     "team.py": "a call waits while it is recorded; a replay gives its result at once",
 }
-LONG = {"optimize.md", "optimize_extraction.py", "optimize_tools.py", "quickstart.py", "shop_both_ways.py"}
+LONG = {
+    "experiment.md",
+    "experiment.py",
+    "optimize.md",
+    "optimize_extraction.py",
+    "optimize_tools.py",
+    "quickstart.py",
+    "shop_both_ways.py",
+}
 STORED = {"quickstart.md", "stream_agent.py"}
 TIMES = re.compile(
     r"(?m)^(  (?:baseline|optimized) .*?) +(?:[\d.]+ [µm]?s|[\d:]+)$|(; )[\d,]+ to [\d,]+, about [\d,]+ tokens"
@@ -89,6 +97,18 @@ def check_optimize_tools(text: str, folder: Path) -> None:
     assert float(found[3]) > 0
 
 
+def check_experiment(text: str, folder: Path) -> None:
+    assert text.startswith("12 points, 360 to 720, about 720 calls; ≈ $0, at most $0")
+    assert re.search(r"direct · demos is better than direct · none: \+0\.\d+, .* × 3 seeds\)\.", text)
+    assert "direct · none & 0.250 & " in text
+    assert "reasons · demos & \\textbf{0." in text
+    page = (folder / text.splitlines()[-1]).read_text(encoding="utf-8")
+    assert "reasons · demos" in page
+    again = printed(ROOT / "examples" / "experiment.py", folder)  # from the folder
+    assert again.startswith("0 points, 0 calls")
+    assert again.partition("\nExperiment")[2] == text.partition("\nExperiment")[2]
+
+
 def check_shop_both_ways(text: str, folder: Path) -> None:
     table, _, verdict = text.strip().rpartition("\n")
     assert verdict == "All answers are right."
@@ -96,6 +116,7 @@ def check_shop_both_ways(text: str, folder: Path) -> None:
 
 
 CHECKS: Mapping[str, Callable[[str, Path], None]] = {
+    "experiment.py": check_experiment,
     "optimize_extraction.py": check_optimize_extraction,
     "optimize_tools.py": check_optimize_tools,
     "quickstart.py": check_quickstart,
