@@ -39,6 +39,7 @@ _NAMES: dict[str, dict[str, str]] = {
         "sigwire.signatures.declarations": "InputField OutputField",
         "sigwire.signatures.signature": "Signature ensure_signature make_signature",
         "sigwire.signatures.types.text": "Code Reasoning",
+        "sigwire.core.evidence": "DecisionRule Evidence",
     },
     "Programs": {
         "sigwire.modules.batch": "BatchRun",
@@ -206,7 +207,7 @@ _NAMES: dict[str, dict[str, str]] = {
             "LMBillingError LMError LMInvalidRequestError LMNotConfigured LMRateLimitError LMServerError "
             "LMTimeoutError LMTransportError LMUnexpectedError LMUnsupportedModelError MalformedToolCall ModelError "
             "OutputTruncated Refused RetryTool SessionBusy SignatureError SigwireError StateError ToolDefinitionError "
-            "ToolFailed ToolWarning UnsupportedFeature Where is_retryable_lm_error"
+            "ToolFailed ToolWarning UnsupportedFeature Unsure Where is_retryable_lm_error"
         ),
     },
 }

@@ -2,6 +2,7 @@
 # Made by python docs/tables.py from the table of names in sigwire/__init__.py.
 
 # Signatures
+from sigwire.core.evidence import DecisionRule, Evidence
 from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature, ensure_signature, make_signature
 from sigwire.signatures.types.text import Code, Reasoning
@@ -222,6 +223,7 @@ from sigwire.errors import (
     ToolFailed,
     ToolWarning,
     UnsupportedFeature,
+    Unsure,
     Where,
     is_retryable_lm_error,
 )
@@ -276,6 +278,7 @@ __all__ = [
     "ContextWindowExceededError",
     "DataError",
     "DataSplit",
+    "DecisionRule",
     "DemoWarning",
     "Embedder",
     "Embeddings",
@@ -288,6 +291,7 @@ __all__ = [
     "EvaluationProgress",
     "EvaluationResult",
     "EventLoopError",
+    "Evidence",
     "Example",
     "ExampleDone",
     "Examples",
@@ -405,6 +409,7 @@ __all__ = [
     "TwoStepAdapter",
     "UnsupportedFeature",
     "UnsupportedMedia",
+    "Unsure",
     "Usage",
     "UsageUpdate",
     "Verification",

@@ -36,6 +36,7 @@
     │   ├── ContentFiltered             stopped by the provider's filter
     │   ├── MalformedToolCall           a tool call that the provider could not parse
     │   ├── Refused                     the model declined
+    │   ├── Unsure                      an output is decided with less confidence than its rule needs
     │   └── ValueReadError              a text or JSON value does not fit the declared type
     │       └── JsonReadError             a text is not JSON and cannot be repaired
     ├── AgentStopped                  a tool loop ended without its declared outputs
@@ -68,7 +69,7 @@ __all__ = [
     "LMTransportError", "LMUnexpectedError", "LMUnsupportedModelError", "MalformedToolCall", "MissingState",
     "ModelError", "OutputTruncated", "OverrideError", "Refused", "RetryTool", "SessionBusy", "SignatureError",
     "SigwireError", "StateError", "ToolDefinitionError", "ToolFailed", "ToolSignal", "ToolWarning",
-    "UnsupportedFeature", "UnsupportedOption", "ValueReadError", "Where", "Whose", "ends_run", "is_interrupt",
+    "UnsupportedFeature", "UnsupportedOption", "Unsure", "ValueReadError", "Where", "Whose", "ends_run", "is_interrupt",
     "is_retryable_lm_error", "suggest", "warn_user",
 ]  # fmt: skip
 
@@ -498,6 +499,29 @@ class MalformedToolCall(ModelError):
 
 class Refused(ModelError):
     """The model declined to answer; ``choice.refusal`` is its text."""
+
+
+class Unsure(ModelError):
+    """Outputs are decided with less confidence than their rules need, and do not allow ``None``.
+
+    Attributes: ``fields`` (the paths of these outputs), ``evidence`` (of every output, by path) and ``partial`` (the prediction
+    with all values as their rules decide them).
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        fields: tuple[str, ...] = (),
+        evidence: Any = None,
+        partial: Any = None,
+        choice: Any = None,
+        attempts: tuple[Any, ...] = (),
+    ) -> None:
+        self.fields = fields
+        self.evidence: dict[str, Any] = dict(evidence or {})
+        self.partial = partial
+        super().__init__(message, choice=choice, attempts=attempts)
 
 
 class ValueReadError(ModelError, ValueError):

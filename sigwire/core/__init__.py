@@ -10,5 +10,5 @@ report        CallReport: how a result was made, as a tree
 lazy          names of a package that load on first use             narrow    type guards for untyped data
 foreign_names  names of another library in files             set_order     a stable order of sets in JSON
 typed_dict  ``typing.TypedDict`` on Python 3.11             paths         paths of parts, the marker of parts
-bytecode    what the code of a function does, and what it uses
+bytecode    what the code of a function does, and what it uses   evidence  distributions of outputs, and deciding rules
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from sigwire.core.json import Value
 from sigwire.keywords import ChecksKeywords
@@ -20,7 +21,7 @@ class Capabilities(Value, ChecksKeywords):
     ``reasoning``: thinks natively; ``reasoning_hidden``: its provider does not show the thinking; ``reasoning_unasked``: it
     thinks and shows that without being asked; ``images`` ``audio`` ``files``: accepts such parts; ``runs_own_tools``: an
     agent behind an API, whose text is never scanned for calls; ``context_window`` and ``max_output_tokens`` in tokens,
-    ``None`` if unknown.
+    ``None`` if unknown; ``decides``: answers with distributions ("also" beside texts, "only": to nothing but questions).
 
     >>> Capabilities(native_tools=True).native_tools
     True
@@ -43,3 +44,4 @@ class Capabilities(Value, ChecksKeywords):
     runs_own_tools: bool = False
     context_window: int | None = None
     max_output_tokens: int | None = None
+    decides: Literal["no", "also", "only"] = "no"

@@ -136,6 +136,7 @@ class ChoiceEnd(_Event):
     ordered: bool = False
     raw: JsonValue = None
     parts: tuple[Part, ...] | None = None
+    evidence: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,7 +309,7 @@ def events_of(response: Response, cut: Cut = one_chunk) -> Iterator[StreamEvent]
     for number, choice in enumerate(response.choices):
         yield from _part_events(choice.parts or _usual_parts(choice), number, cut)
         facts = (choice.refusal, choice.logprobs, choice.citations, bool(choice.parts), choice.raw)
-        yield ChoiceEnd(choice.finish_reason, number, *facts)
+        yield ChoiceEnd(choice.finish_reason, number, *facts, evidence=choice.evidence)
     yield UsageUpdate(response.usage)
     yield ResponseEnd(response.warnings, response.attempts, response.raw, response.cache, response.cached_usage)
 
@@ -359,7 +360,8 @@ class _ChoiceBuilder:
     def finish(self) -> Choice:
         self.close_part()
         rest: dict[str, Any] = {
-            name: getattr(self.end, name) for name in ("finish_reason", "refusal", "logprobs", "citations", "raw")
+            name: getattr(self.end, name)
+            for name in ("finish_reason", "refusal", "logprobs", "citations", "raw", "evidence")
         }
         choice = Choice.from_parts(self.parts if self.end.parts is None else self.end.parts, **rest)
         if self.end.ordered:

@@ -11,8 +11,9 @@ from __future__ import annotations
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import Enum
 from reprlib import repr as short
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Protocol, Self, TypeAlias, TypeVar, cast
 
 from sigwire.core.foreign_names import HIDDEN
 from sigwire.core.json import decoding
@@ -24,13 +25,29 @@ if TYPE_CHECKING:
     from sigwire.core.response import Attempt, Choice, Repair, Response, Usage
 
 __all__ = [
-    "DeclaresFields", "FieldValue", "FieldValues", "Meta", "Record", "dump_fields", "is_same", "keep_values", "list_fields",
-    "new_record", "plain_of", "to_plain",
+    "UNSET", "DeclaresFields", "FieldValue", "FieldValues", "Meta", "Record", "Unset", "dump_fields", "is_same",
+    "keep_values", "list_fields", "new_record", "plain_of", "to_plain",
 ]  # fmt: skip
 
 FieldValue: TypeAlias = Any
 """The value of a field. Its type is declared by a signature, which no type checker follows."""
 FieldValues: TypeAlias = Mapping[str, object]
+
+
+class Unset(Enum):
+    """The type of ``UNSET``."""
+
+    UNSET = "UNSET"
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+    def __bool__(self) -> bool:
+        return False
+
+
+UNSET: Final = Unset.UNSET
+"""No value was given; ``None`` is a value."""
 
 
 class DeclaresFields(Protocol):

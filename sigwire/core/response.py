@@ -138,7 +138,7 @@ class Attempt(Value):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Choice(Value, HasCard):
-    """One candidate of a response.
+    """One candidate of a response. ``evidence``: the distributions of a backend that answers with them, by path of the output.
 
     >>> Choice(text="4").message()
     Message(role='assistant', parts=(TextPart(text='4'),))
@@ -154,6 +154,7 @@ class Choice(Value, HasCard):
     citations: tuple[JsonObject, ...] = ()
     parts: tuple[Part, ...] = ()
     raw: JsonValue = None
+    evidence: JsonObject | None = None
 
     @classmethod
     def from_parts(cls, parts: Iterable[Part], **rest: Any) -> Choice:

@@ -2,6 +2,7 @@
 # Made by python docs/tables.py from the table of names in sigwire/dspy/__init__.py.
 
 # Signatures
+from sigwire.core.evidence import DecisionRule, Evidence
 from sigwire.dspy.signatures import InputField, OutputField
 from sigwire.dspy.types import Code, Reasoning
 from sigwire.signatures.signature import Signature, ensure_signature, make_signature
@@ -216,6 +217,7 @@ from sigwire.errors import (
     ToolFailed,
     ToolWarning,
     UnsupportedFeature,
+    Unsure,
     Where,
     is_retryable_lm_error,
 )
@@ -341,6 +343,7 @@ __all__ = [
     "DSPyError",
     "DataError",
     "DataSplit",
+    "DecisionRule",
     "DemoWarning",
     "Document",
     "DummyLM",
@@ -355,6 +358,7 @@ __all__ = [
     "EvaluationProgress",
     "EvaluationResult",
     "EventLoopError",
+    "Evidence",
     "Example",
     "ExampleDone",
     "Examples",
@@ -493,6 +497,7 @@ __all__ = [
     "Type",
     "UnsupportedFeature",
     "UnsupportedMedia",
+    "Unsure",
     "Usage",
     "UsageUpdate",
     "Verification",

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Collection, Iterator, Mapping
-from enum import Enum
-from typing import TYPE_CHECKING, Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from sigwire.core.foreign_names import DIRECTION_KEY
 from sigwire.core.narrow import is_mapping, is_object
+from sigwire.core.record import UNSET, Unset
 from sigwire.errors import warn_user
 from sigwire.signatures.roles import Direction
 
@@ -22,22 +22,6 @@ __all__ = [
     "ADDED_KEY", "AT_CALL_KEY", "UNSET", "InputField", "OutputField", "Unset", "added_output", "declare", "direction_of",
     "extra_of", "redeclare",
 ]  # fmt: skip
-
-
-class Unset(Enum):
-    """The type of ``UNSET``."""
-
-    UNSET = "UNSET"
-
-    def __repr__(self) -> str:
-        return "UNSET"
-
-    def __bool__(self) -> bool:
-        return False
-
-
-UNSET: Final = Unset.UNSET
-"""No value was given; ``None`` is a value."""
 
 
 def InputField(  # noqa: N802  (dataclass_transform's name for it)

@@ -236,4 +236,5 @@ def _end_of(choice: Choice, number: int) -> ChoiceEnd:
         choice.citations,
         ordered=bool(choice.parts),
         raw=choice.raw,
+        evidence=choice.evidence,
     )
