@@ -8,5 +8,6 @@ engine     performs the effects of rules             selection  statistics of ch
 reports    the report, its plots and programs        sampling   choices by TPE, or at random
 events     Proposed, Measured, Dropped, Kept, ...    errors     SearchPaused, OptimizationInterrupted
 progress  SearchProgress: trials, score, calls, money, time left
+certificate  a bound on the loss of the rows that a program answers
 teleprompter  Teleprompter, with a compile that callbacks see once
 """
