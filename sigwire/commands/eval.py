@@ -169,6 +169,9 @@ def _plain(result: EvaluationResult, comparison: Comparison | None) -> Mapping[s
     plain["interval"] = _plain_interval(result.interval)
     plain["intervals"] = {name: _plain_interval(each) for name, each in result.intervals.items()}
     plain |= _plain_tools(result.run)
+    if found := result.run.calibrations:
+        plain["calibration"] = {path: each.to_json() for path, each in found.items()}
+    plain |= {} if result.coverage == 1 else {"coverage": result.coverage, "answered_score": result.answered_score}
     plain["segments"] = [each.to_json() for each in result.segments]
     if comparison is not None:
         found = comparison["this"]
