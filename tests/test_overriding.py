@@ -63,7 +63,7 @@ USED = {
 USED_BY: dict[type, set[str]] = {dspy.Module: {"__call__", "acall"}, dspy.ReAct: {"truncate_trajectory"}}
 # Methods of sigwire's own steps, by the classes whose calls use them; a module of the user calls its own.
 HOOKS: dict[type, set[str]] = {
-    **{base: {"plan_for", "prepare_inputs"} for base in (sigwire.Predict, dspy.Predict)},
+    **{base: {"plan_for", "prepare_inputs", "settings_of_call"} for base in (sigwire.Predict, dspy.Predict)},
     **{base: {"prepare_inputs", "run_fields", "turn_steps"} for base in (sigwire.ReAct, dspy.ReAct)},
 }
 # Methods that only the user calls, or another method of this list: an override is called as any method of Python is.
@@ -180,6 +180,7 @@ METHOD_HOOKS: list[tuple[type, str, str]] = [
     (dspy.LM, "prepare_request", "prepare_request(self, request)"),
     (sigwire.Predict, "prepare_inputs", "prepare_inputs(self, reader, given, *, check_types=True)"),
     (sigwire.Predict, "plan_for", "plan_for(self, signature, lm, values, options)"),
+    (sigwire.Predict, "settings_of_call", "settings_of_call(self)"),
     (sigwire.ReAct, "prepare_inputs", "prepare_inputs(self, reader, given, *, check_types=True)"),
     (sigwire.ReAct, "run_fields", "run_fields(self, run)"),
     (sigwire.ReAct, "turn_steps", "turn_steps(self, state, limit)"),
@@ -190,6 +191,7 @@ METHOD_HOOKS: list[tuple[type, str, str]] = [
     (sigwire.Optimizer, "row_sets", "row_sets(self, trainset, valset, given)"),
     (sigwire.COPRO, "check_options", "check_options(self, student, options)"),
     (dspy.Predict, "plan_for", "plan_for(self, signature, lm, values, options)"),
+    (dspy.Predict, "settings_of_call", "settings_of_call(self)"),
     (dspy.ReAct, "run_fields", "run_fields(self, run)"),
 ]
 VALUE_HOOKS: list[tuple[type, str]] = [
@@ -588,7 +590,7 @@ async def test_attribute_of_an_agent_with_the_name_of_a_hook_is_its_own(base: An
     assert getattr(agent, name) == {"tokens": 3}
 
 
-@pytest.mark.parametrize("name", ["prepare_inputs", "plan_for"])
+@pytest.mark.parametrize("name", ["prepare_inputs", "plan_for", "settings_of_call"])
 def test_attribute_of_a_predictor_with_the_name_of_a_hook_is_its_own(name: str) -> None:
     for base in (sigwire.Predict, dspy.Predict):
         predict = base("question -> answer")

@@ -185,7 +185,7 @@ class Predict(Module, predict.Predict[P, S]):
     """``sigwire.Predict`` with DSPy's methods; tool calls in its predictions are ``ToolCalls`` of the door.
 
     ``predict.adapter``, or ``adapter=`` of a call, takes the place of the setting; ``adapter=None`` is the setting.
-    No file holds it.
+    No file holds it, unless a search chose it.
     """
 
     adapter: Adapter | None = None
@@ -279,6 +279,10 @@ class Predict(Module, predict.Predict[P, S]):
     def get_config(self) -> dict[str, Any]:
         """Return the module's request options."""
         return self.config
+
+    def settings_of_call(self) -> Settings:
+        """Return the settings of a call; ``steps`` set the adapter."""
+        return current()
 
     def plan_for(
         self, signature: SignatureMeta, lm: LanguageModel, values: Settings, options: Mapping[str, Any] | None

@@ -74,8 +74,8 @@ class Cell(Value):
     ``metric_served``: the number of answers by the name that their model reports, with the fingerprint of its system.
     ``forms``: the outputs that their declared types do not read back (``plain.Written``). ``is_plain``: the program returned
     a value that is no prediction, which is the output ``value``. ``calls``: the messages that the program sent and received,
-    if they are kept (``evaluate/calls.py``). ``evidence``: the probabilities of the outputs by path, as JSON; of a run that was
-    unsure as well.
+    if they are kept (``evaluate/calls.py``). ``spared``, ``spared_cost``: usage and cost of the hits when they were asked, if
+    they are counted. ``evidence``: the probabilities of the outputs by path, as JSON; of a run that was unsure as well.
 
     >>> Cell.from_json(Cell(0.0, failure=Failure("program", "Refused", "no")).to_json()).failure.type
     'Refused'
@@ -107,6 +107,8 @@ class Cell(Value):
     forms: Mapping[str, Form] = field(default_factory=dict[str, Form])
     is_plain: bool = False
     calls: tuple[RecordedCall, ...] = ()
+    spared: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
+    spared_cost: float | None = 0.0
     evidence: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
 
     @classmethod
@@ -132,6 +134,7 @@ class CellOptions(TypedDict, total=False):
     raises: list[str]
     explained: bool
     requests: KeptRows | None
+    spared: bool
 
 
 def cell_steps(
@@ -149,6 +152,7 @@ def cell_steps(
     explained: bool = False,
     stored: Cell | None = None,
     requests: KeptRows | None = None,
+    spared: bool = False,
 ) -> Steps[Cell]:
     """Run a program on the inputs of an example and score its prediction. Without a plan nothing is scored.
 
@@ -157,11 +161,12 @@ def cell_steps(
     calls of the program ask the cache for. ``raises``: kinds of failures ("bug" as well) whose error is raised. ``keep`` is
     called with the prediction and its cell, before it is scored. ``explained``: a metric that takes ``pred_name`` is called
     again for each predictor of the trace, for its ``feedbacks``. ``stored``: a cell whose metric failed: its outputs are
-    scored, and the program is not run. ``requests``: the cells that have the messages sent and received.
+    scored, and the program is not run. ``requests``: the cells that have the messages sent and received. ``spared``: the
+    usage of hits is counted.
     """
     if stored is not None:
         return (yield from _scored_again(stored, program, example, plan, strict, raises, keep, explained))
-    run_of = _ProgramRun(program, example, traced, strict, timeout, rollout_id)
+    run_of = _ProgramRun(program, example, traced, strict, timeout, rollout_id, spared)
     kept = None if requests is None else RowCalls()
     unsure: Unsure | None = None
     with unstreamed(), UsageTracker(keep_runs=False) as tracker, _NO_CONTEXT if kept is None else kept.recording():
@@ -336,7 +341,7 @@ def _scored_steps(
 class _ProgramRun:
     """One call of the program, its trace and its seconds."""
 
-    __slots__ = ("_changes", "_inputs", "_program", "_seconds", "_started", "_timeout", "_traced", "trace")
+    __slots__ = ("_changes", "_inputs", "_program", "_seconds", "_spared", "_started", "_timeout", "_traced", "trace")
 
     def __init__(
         self,
@@ -346,8 +351,9 @@ class _ProgramRun:
         strict: bool,
         timeout: float | None,
         rollout_id: int | str | None,
+        spared: bool,
     ) -> None:
-        self._program, self._timeout = program, timeout
+        self._program, self._timeout, self._spared = program, timeout, spared
         self._inputs = split_fields(example)[0]
         self._traced = traced
         self.trace: list[Any] = []
@@ -384,21 +390,18 @@ class _ProgramRun:
         rest = served, unscored, known if sums[-1] is None else 0.0, 0.0, forms
         is_plain = outputs is not None and not isinstance(found, Record)
         messages = () if kept is None else kept.recorded(self._program)
-        return (
-            plain,
-            *sums,
-            0,
-            None,
-            self._seconds,
-            trace,
-            {},
-            *odd,
-            *calls,
-            *rest,
-            is_plain,
-            messages,
-            evidence_of(found),
-        )
+        hits = _spared(tracker.spared if self._spared else [])
+        last = is_plain, messages, *hits, evidence_of(found)
+        return plain, *sums, 0, None, self._seconds, trace, {}, *odd, *calls, *rest, *last
+
+
+def _spared(hits: Sequence[Attempt]) -> tuple[Mapping[str, JsonObject], float | None]:
+    """Return the usage by model and the cost of answers when they were asked."""
+    by_model: dict[str, list[Attempt]] = {}
+    for hit in hits:
+        by_model.setdefault(hit.model or "unknown", []).append(hit)
+    known, is_whole = known_cost_of(hits)
+    return {model: _total(made).to_json() for model, made in by_model.items()}, known if is_whole else None
 
 
 def _failure(error: Exception, program: object, raises: Collection[str]) -> Failure:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, Self, cast, overload
 
 from sigwire.core.capabilities import Capabilities
@@ -127,7 +128,9 @@ class Predict(ReadingCalls[P, S], Predictor):
     ``signature`` is a class or text. ``config`` holds request options (``temperature``, ``n``, ...). ``max_reasks``: how often
     a response that cannot be parsed is sent back to the model with its errors; ``None``: as the model's ``max_reasks``, else
     the adapter's, else the setting. ``lm`` is the model, by default that of the
-    settings. Attributes: ``signature``, ``demos``, ``lm``, ``config``, ``traces``, ``train``, and ``tool_texts``: by tool, the
+    settings. Attributes: ``signature``, ``demos``, ``lm``, ``config``, ``traces``, ``train``; ``adapter``, in place of that of
+    the settings; ``chosen_options`` and ``chosen_adapter``: those of ``config``, and the class of the adapter, that a search
+    chose, which are saved; and ``tool_texts``: by tool, the
     texts (``ToolText``) that the model reads in place of the tool's.
 
     A call takes the inputs by name. It may also take ``config=`` (merged over the module's), ``demos=``, ``lm=``,
@@ -146,7 +149,10 @@ class Predict(ReadingCalls[P, S], Predictor):
     _shown_by = "sigwire.modules.cards.predictors:predictor"
     _is_program: ClassVar[bool] = False
     fixed_methods: ClassVar[Mapping[str, str]] = {"load_state": "override prepare_state, which programs call too"}
-    _hooks: ClassVar[Sequence[str]] = ("plan_for",)
+    _hooks: ClassVar[Sequence[str]] = ("plan_for", "settings_of_call")
+    adapter: Adapter | None = None  # attributes of the class: most predictors have neither
+    chosen_options: Mapping[str, Any] = MappingProxyType({})
+    chosen_adapter: str = ""
 
     def __init__(
         self,
@@ -192,7 +198,7 @@ class Predict(ReadingCalls[P, S], Predictor):
     def _signature_steps(
         self, signature: SignatureMeta, reader: InputReader, given: dict[str, object], specials: FieldValues
     ) -> Steps[Prediction]:
-        values = current()
+        values = type(self).settings_of_call(self)
         inputs = type(self).prepare_inputs(self, reader, given, check_types=values.warn_on_type_mismatch)
         given_lm = specials.get("lm")
         own_lm = self.lm if given_lm is None else given_lm
@@ -230,6 +236,11 @@ class Predict(ReadingCalls[P, S], Predictor):
         if values.trace is not None:
             _append_trace(values, (self, inputs, prediction))
         return prediction
+
+    def settings_of_call(self) -> Settings:
+        """Return the settings of a call, with the adapter of the predictor."""
+        values = current()
+        return values if self.adapter is None else replace(values, adapter=self.adapter)
 
     def plan_for(
         self, signature: SignatureMeta, lm: LanguageModel, values: Settings, options: Mapping[str, Any] | None
@@ -296,6 +307,8 @@ class Predict(ReadingCalls[P, S], Predictor):
             "lm": dump() if dump is not None else None,
             **({"tool_texts": texts} if texts else {}),
             **({"nearest": self.nearest.to_json()} if self.nearest is not None else {}),
+            **({"options": cast(JsonObject, {**self.chosen_options})} if self.chosen_options else {}),
+            **({"adapter": self.chosen_adapter} if self.chosen_adapter else {}),
         }
 
     def prepare_state(self, state: FieldValues, *, allow_unsafe_lm_state: bool = False) -> Callable[[], None]:
@@ -311,8 +324,18 @@ class Predict(ReadingCalls[P, S], Predictor):
         texts = _load_tool_texts(state.get("tool_texts"))
         nearest = NearestDemos.from_state(state.get("nearest"), lists["demos"], self.nearest)
         lm = _load_lm(state.get("lm"), allow_unsafe_lm_state)
+        options = _load_options(state.get("options"))
+        adapter = str(state.get("adapter") or "")
+        if adapter and type(self.adapter).__name__ != adapter:
+            raise StateError(
+                f"it has the adapter {adapter}, which is not saved. Set predictor.adapter = {adapter}(...) before."
+            )
 
         def change() -> None:
+            if options:
+                self.chosen_options, self.config = options, {**self.config, **options}
+            if adapter:
+                self.chosen_adapter = adapter
             self.signature = signature
             self.traces, self.train, self.demos = lists["traces"], lists["train"], lists["demos"]
             self.tool_texts, self.nearest, self.lm = texts, nearest, lm
@@ -414,6 +437,12 @@ def _state_list(name: str, state: FieldValues) -> list[object]:
 
 def _typed_record(record: object, signature: SignatureClass) -> object:
     return signature.spec.restore(cast(FieldValues, record)) if isinstance(record, Mapping) else record
+
+
+def _load_options(state: object) -> Mapping[str, Any]:
+    if state is not None and not isinstance(state, Mapping):
+        raise StateError(f"options is an object, not {type(state).__name__}.")
+    return dict(cast("Mapping[str, Any]", state or {}))
 
 
 def _load_tool_texts(state: object) -> dict[str, ToolText]:

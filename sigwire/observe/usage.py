@@ -30,7 +30,8 @@ _Counts: TypeAlias = Mapping[str, Any]
 class UsageTracker:
     """Usage by model. ``usage_data[model]`` has one entry a request, with the names of ``Usage.counts``.
 
-    ``attempts[model]``: the exchanges. ``hits``: the model of each answer that was read from the cache of responses.
+    ``attempts[model]``: the exchanges. ``hits``: the model of each answer that was read from the cache of responses;
+    ``spared``: the exchanges that these answers took when they were asked.
     ``tool_calls``: the name of each finished call of a tool, and whether its result is an error. ``warnings``: the feature of
     each warning of an answer ("temperature"), and "tool" for each exception of a tool. ``served``: the name of the model that
     each answer reports, with the fingerprint of the provider's system if it has one. ``runs``: the reports of the outermost
@@ -48,6 +49,7 @@ class UsageTracker:
         self._counted: list[tuple[str, Usage | _Counts]] = []
         self.attempts: dict[str, list[Attempt]] = {}
         self.hits: list[str] = []
+        self.spared: list[Attempt] = []
         self.tool_calls: list[tuple[str, bool]] = []
         self.warnings: list[str] = []
         self.served: list[str] = []
@@ -138,14 +140,18 @@ def record_usage(
     usage: Usage,
     attempts: Sequence[Attempt] = (),
     *,
-    is_hit: bool = False,
+    spared: Usage | None = None,
     warnings: Sequence[LMWarning] = (),
 ) -> None:
-    """Count the usage of a request, or a hit, and its warnings in every open tracker. Almost free if none is open."""
+    """Count the usage of a request, or a hit, and its warnings in every open tracker. Almost free if none is open.
+
+    ``spared``: the answer is a hit, and this is the usage of the stored answer.
+    """
     record_warnings(*warnings)
     for tracker in open_trackers.get():
-        if is_hit:
+        if spared is not None:
             tracker.hits.append(model or "unknown")
+            tracker.spared.append(Attempt(model=model, usage=spared))
         else:
             tracker.add_usage(model or "unknown", usage, attempts)
 
@@ -183,7 +189,8 @@ def record_response(model: str | None, response: Response) -> None:
     """
     if not (trackers := open_trackers.get()):
         return
-    record_usage(model, response.usage, response.attempts, is_hit=response.cache == "hit", warnings=response.warnings)
+    spared = (response.cached_usage or Usage()) if response.cache == "hit" else None
+    record_usage(model, response.usage, response.attempts, spared=spared, warnings=response.warnings)
     if served := _served_by(response):
         for tracker in trackers:
             tracker.served.append(served)

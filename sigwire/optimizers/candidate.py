@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Self, TypeAlias, TypeVar, cast
 
 from sigwire.core.example import Example
@@ -81,7 +81,9 @@ class Candidate(BoundedRepr):
     """Texts by slot, demos by predictor, and options of requests, which replace those of a student.
 
     ``parents``: the digests of the candidates that this one was made from; no part of the digest and of comparisons. Demos
-    of ``()`` remove those of the student. ``lm_options`` are merged into the ``config`` of every predictor.
+    of ``()`` remove those of the student. ``lm_options`` are merged into the ``config`` of every predictor. ``choices``: the
+    label of what was chosen, by name ("model", "adapter", an option of requests). ``chosen`` has the values, which are no part
+    of the digest and of the JSON, so that no key is saved.
 
     >>> first = Candidate().with_text("answer.instructions", "Be brief.")
     >>> first == Candidate({"answer.instructions": "Be brief."}), first.parents == (Candidate().digest,)
@@ -92,14 +94,16 @@ class Candidate(BoundedRepr):
     demos: Mapping[str, tuple[Demo, ...]] = field(default_factory=dict[str, "tuple[Demo, ...]"])
     lm_options: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
     parents: tuple[str, ...] = ()
+    choices: Mapping[str, str] = field(default_factory=dict[str, str])
+    chosen: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        for name in ("texts", "demos", "lm_options"):
+        for name in ("texts", "demos", "lm_options", "choices", "chosen"):
             object.__setattr__(self, name, dict(getattr(self, name)))
 
     @cached_property
     def digest(self) -> str:
-        """The SHA-256 of texts, demos and options. The order in which they were added does not matter."""
+        """The SHA-256 of texts, demos, options and choices. The order in which they were added does not matter."""
         content = self.to_json()
         content.pop("parents", None)
         return digest_of(content)
@@ -122,6 +126,11 @@ class Candidate(BoundedRepr):
         """Return the candidate with more options. ``parents`` are digests, by default that of this candidate."""
         return replace(self, lm_options={**self.lm_options, **options}, parents=parents or (self.digest,))
 
+    def with_choice(self, name: str, label: str, value: object, *parents: str) -> Candidate:
+        """Return the candidate with a choice. ``parents`` are digests, by default that of this candidate."""
+        made = replace(self, choices={**self.choices, name: label}, chosen={**self.chosen, name: value})
+        return replace(made, parents=parents or (self.digest,))
+
     @property
     def summary(self) -> str:
         """A description of the candidate in a few words.
@@ -140,7 +149,8 @@ class Candidate(BoundedRepr):
             made, labeled = sum(of_runs), len(of_runs) - sum(of_runs)
             parts += [f"bootstrapped {made}"] if made else [] if labeled else ["no demos"]
             parts += [f"labeled {labeled}" if made else f"labeled only, {labeled}"] if labeled else []
-        return ", ".join([*parts, *(f"{name}={value}" for name, value in self.lm_options.items())]) or "as the student"
+        options = {**self.lm_options, **self.choices}
+        return ", ".join([*parts, *(f"{name}={value}" for name, value in options.items())]) or "as the student"
 
     def without_row(self, row: str) -> Candidate:
         """Return the candidate without the demos of a row: no row may be its own demo."""
@@ -150,13 +160,14 @@ class Candidate(BoundedRepr):
         return replace(self, demos=kept)
 
     def changes(self, other: Candidate) -> JsonObject:
-        """Return the difference to another candidate: ``[this, other]`` of each text, list of demos and option.
+        """Return the difference to another candidate: ``[this, other]`` of each text, list of demos, option and choice.
 
         >>> Candidate({"answer.instructions": "Answer."}).changes(Candidate())
         {'texts': {'answer.instructions': ['Answer.', None]}}
         """
         mine, others = self.to_json(), other.to_json()
-        parts = {name: _difference(mine.get(name), others.get(name)) for name in ("texts", "demos", "lm_options")}
+        names = ("texts", "demos", "lm_options", "choices")
+        parts = {name: _difference(mine.get(name), others.get(name)) for name in names}
         return {name: part for name, part in parts.items() if part}
 
     def to_json(self) -> JsonObject:
@@ -166,6 +177,7 @@ class Candidate(BoundedRepr):
             "demos": {name: [demo.to_json() for demo in demos] for name, demos in self.demos.items()},
             "lm_options": dict(self.lm_options),
             "parents": list(self.parents),
+            "choices": dict(self.choices),
         }
         return {name: part for name, part in parts.items() if part}
 
@@ -276,11 +288,12 @@ def check_text(slot: Slot, text: str) -> str | None:
 # --- application ----------------------------------------------------------------------------------------
 
 
-def applied(student: M, candidate: Candidate) -> M:
-    """Return a copy of a program with the candidate's texts, demos and options.
+def applied(student: M, candidate: Candidate, choices: Mapping[str, Mapping[str, Any]] | None = None) -> M:
+    """Return a copy of a program with the candidate's texts, demos, options and choices.
 
-    Structure, demos and options are copied; models, tools and clients are shared. The student is not changed. Raises
-    ``ConfigurationError`` for slots and predictors that the program does not have.
+    Structure, demos and options are copied; models, tools and clients are shared. The student is not changed. ``choices``: the
+    values by name and label, for a candidate that was read from JSON. Raises ``ConfigurationError`` for slots and predictors
+    that the program does not have, and for a choice whose value is not known.
 
     >>> from sigwire.modules.predict import Predict
     >>> student = Predict("question -> answer")
@@ -294,6 +307,10 @@ def applied(student: M, candidate: Candidate) -> M:
     for name, demos in candidate.demos.items():
         spec: SignatureSpec = predictors[name].signature.spec
         predictors[name].demos = [_demo_of(demo, spec) for demo in demos]
+    for name, label in candidate.choices.items():
+        value = _chosen(candidate, name, label, choices)
+        for predictor in predictors.values():
+            _CHOOSERS.get(name, partial(_choose_option, name))(predictor, value)
     if candidate.lm_options:
         for predictor in predictors.values():
             predictor.config = {**predictor.config, **candidate.lm_options}
@@ -302,6 +319,35 @@ def applied(student: M, candidate: Candidate) -> M:
         if owner is None or not _set_text(predictors[owner], slot[len(owner) + 1 :], text):
             raise _unknown_error(f"the slot {slot!r}", program)
     return program
+
+
+def _chosen(candidate: Candidate, name: str, label: str, choices: Mapping[str, Mapping[str, Any]] | None) -> Any:
+    """Return the value of a choice."""
+    if name in candidate.chosen:
+        return candidate.chosen[name]
+    known = (choices or {}).get(name, {})
+    if label not in known:
+        raise ConfigurationError(
+            f"The candidate has the choice {name}={label!r}, whose value is not in its JSON (applying a candidate). Pass "
+            f"choices={{{name!r}: {{{label!r}: ...}}}}."
+        )
+    return known[label]
+
+
+def _choose_model(predictor: Any, value: object) -> None:
+    predictor.lm = value
+
+
+def _choose_adapter(predictor: Any, value: object) -> None:
+    predictor.adapter, predictor.chosen_adapter = value, type(value).__name__
+
+
+def _choose_option(name: str, predictor: Any, value: object) -> None:
+    predictor.config = {**predictor.config, name: value}
+    predictor.chosen_options = {**predictor.chosen_options, name: value}
+
+
+_CHOOSERS: Mapping[str, Callable[[Any, object], None]] = {"model": _choose_model, "adapter": _choose_adapter}
 
 
 def _demo_of(demo: Demo, spec: SignatureSpec) -> Example:

@@ -8,105 +8,44 @@ from __future__ import annotations
 
 import copy
 import inspect
-import os
 import random
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar, Never, Self, TypedDict, TypeVar, Unpack, cast
+from typing import Any, ClassVar, Never, Self, TypeVar, Unpack, cast
 
 from sigwire.core.example import Example
 from sigwire.effects.steps import Steps, arun, run
 from sigwire.errors import ConfigurationError, InputError, suggest, warn_user
 from sigwire.evaluate.metric_plan import MetricPlan
 from sigwire.keywords import ChecksKeywords
-from sigwire.lm.policy.money.budget import Budget
 from sigwire.modules.module import Module
 from sigwire.optimizers.candidate import applied, candidate_of, slots, tunable
 from sigwire.optimizers.engine.engine import Engine, EngineSetup
 from sigwire.optimizers.engine.identity import search_facts, search_header
 from sigwire.optimizers.engine.plan import Forecast, forecast
-from sigwire.optimizers.engine.search import Rows, SearchEnd, finish, halves, held_out, planned
+from sigwire.optimizers.engine.search import MOST_TESTED, Rows, SearchEnd, finish, halves, held_out, planned
 from sigwire.optimizers.engine.sizes import Sizes, sizes_of
 from sigwire.optimizers.engine.spending import Spending, read_budget
 from sigwire.optimizers.engine.store import RunStore
 from sigwire.optimizers.errors import OptimizationInterrupted
-from sigwire.optimizers.events import RefusedText, SearchEvent, Warned
-from sigwire.optimizers.judge import Judge, ScoreTable, Strategy
-from sigwire.optimizers.progress import ProgressMode, SearchLog, SearchReporter
+from sigwire.optimizers.events import RefusedText, Warned
+from sigwire.optimizers.judge import Judge, ScoreTable
+from sigwire.optimizers.objectives import COSTS, HEADLINE, named_objectives
+from sigwire.optimizers.options import FAMILIES, TUNES, SearchOptions, check_search_options, fixed_passages, labels_of
+from sigwire.optimizers.progress import SearchLog, SearchReporter
 from sigwire.optimizers.reports.report import NONE_BETTER, Estimate, OptimizationReport, StopReason, trials_of
 from sigwire.optimizers.rule import Rule, checked_rule
 from sigwire.optimizers.task import Task
 from sigwire.optimizers.teleprompter import Teleprompter
 from sigwire.settings import current
 
-if TYPE_CHECKING:
-    from sigwire.jobs.submissions import ExecutorLike
-
 __all__ = ["Optimizer", "SearchOptions"]
 
 M = TypeVar("M", bound=Module)
 
-_TUNES = frozenset({"instructions", "demos", "fields", "tools"})
-_FAMILIES = _TUNES | {"tool_names"}
 _LEAST_EVIDENCE = 16
-
-
-class SearchOptions(TypedDict, total=False):
-    """Options of every optimizer, by keyword.
-
-    ``seed`` (0): the same seed and the same answers give the same program for any number of threads. ``budget``: a number of
-    calls to models, or a ``Budget``; when it is spent, the best candidate until then is returned. ``journal``: a file from
-    which the same call resumes after it was killed. ``confidence`` (0.9): how sure a candidate must be better than the student
-    to be kept; ``strategy="greedy"`` keeps the highest mean. ``if_worse``: "keep_student" (default) or "return", for a winner
-    that is not shown to be better. ``errors``: "raise" (default) or "score", for exceptions of the metric and the program.
-    ``hold_out`` (0.0): the share of the validation rows, or of the training rows without them, that no candidate is chosen by;
-    it measures the gain as a ``testset`` does. ``tune``: what may change, of "instructions", "demos", "fields", "tools" and
-    "tool_names". ``timeout``: seconds of a run.
-    ``on_event``: called with each event of the search. ``executor``: runs programs on the processes of a PEP 3148 executor, or
-    of the one that a function makes, ``num_threads`` at once in each; see ``Evaluate``. ``reuse`` (True): a question that the
-    search asked before for the same row, repetition and place is not asked again, also for another candidate; ``False`` asks
-    always, as do runs on an executor. ``progress`` ("auto"): a line in a terminal, one output in a notebook, else a log line
-    for each trial; "line", "log", False or a function, which gets a ``SearchProgress`` after each run.
-    """
-
-    seed: int
-    budget: Budget | int | None
-    journal: str | os.PathLike[str] | None
-    confidence: float
-    strategy: Strategy
-    if_worse: str
-    hold_out: float
-    errors: str
-    tune: Collection[str]
-    timeout: float | None
-    on_event: Callable[[SearchEvent], object] | None
-    executor: ExecutorLike | None
-    reuse: bool
-    progress: ProgressMode
-
-
-_CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "seed": (lambda given: isinstance(given, int), "a whole number"),
-    "confidence": (lambda given: 0.5 <= given < 1, "a number from 0.5 to 1"),
-    "strategy": (lambda given: given in ("paired", "greedy"), '"paired" or "greedy"'),
-    "if_worse": (lambda given: given in ("keep_student", "return"), '"keep_student" or "return"'),
-    "hold_out": (lambda given: 0 <= given < 1, "a share from 0 to below 1"),
-    "errors": (lambda given: given in ("raise", "score"), '"raise" or "score"'),
-    "tune": (lambda given: not isinstance(given, str) and set(given) <= _FAMILIES, f"some of {sorted(_FAMILIES)}"),
-    "timeout": (lambda given: given is None or given > 0, "seconds, above 0"),
-    "executor": (
-        lambda given: given is None or callable(given) or hasattr(given, "submit"),
-        "a PEP 3148 executor or a function that makes one",
-    ),
-    "on_event": (lambda given: given is None or callable(given), "a function of an event"),
-    "reuse": (lambda given: isinstance(given, bool), "True or False"),
-    "progress": (
-        lambda given: given is None or isinstance(given, (bool, str)) or callable(given),
-        "a mode, True, False or a function",
-    ),
-}
 
 
 class Optimizer(Teleprompter, ChecksKeywords):
@@ -125,8 +64,9 @@ class Optimizer(Teleprompter, ChecksKeywords):
     _chooses: ClassVar[bool] = True  # whether candidates are chosen on validation rows
     _is_fair_on_training_rows: ClassVar[bool] = False  # whether no text of a candidate is written from them
     _needs_metric: ClassVar[bool] = True
+    _draws_labels: ClassVar[bool] = False  # whether candidates differ in ``choices``
     _explains: ClassVar[bool] = False  # whether traced runs need feedback for each predictor
-    _fixed_tunes: ClassVar[frozenset[str]] = _TUNES  # what this optimizer can change
+    _fixed_tunes: ClassVar[frozenset[str]] = TUNES  # what this optimizer can change
     _hooks: ClassVar[Sequence[str]] = ("check_options", "row_sets")
     _idle: ClassVar[Mapping[str, str]] = {}  # options that are accepted and have no effect, and the reason
     _refused: ClassVar[Mapping[str, str]] = {}  # accepted options that are refused, unless they are off, and the reason
@@ -145,21 +85,19 @@ class Optimizer(Teleprompter, ChecksKeywords):
     ) -> None:
         name = type(self).__name__
         search = _without_refused(name, self._refused, search)
-        for option, given in search.items():
-            if option not in SearchOptions.__annotations__:
-                own = inspect.signature(type(self).__init__).parameters.keys() - {"self", "search"}
-                hint, known = suggest(option, own | SearchOptions.__annotations__.keys()), SearchOptions.__annotations__
-                raise ConfigurationError(
-                    f"{name} has no option {option!r} (making it). {hint}Its options are {', '.join(sorted(own))}, and those "
-                    f"of every optimizer: {', '.join(sorted(known))}."
-                )
-            fits, wanted = _CHECKS.get(option, (_anything, ""))
-            if not _fits(fits, given):
-                raise ConfigurationError(f"{option} is {wanted}, not {given!r:.80} (making {name}).")
+        check_search_options(name, search, inspect.signature(type(self).__init__).parameters)
         if metric is None and self._needs_metric:
             raise ConfigurationError(f"{name} needs a metric (making it). Write {name}(metric=my_metric).")
         if num_threads is not None and num_threads < 1:
             raise ConfigurationError(f"num_threads is a number above 0, not {num_threads} (making {name}).")
+        if len(search.get("objectives", ())) > 1 and not self._chooses:
+            raise ConfigurationError(
+                f"{name} compares no candidates, so it has no objectives (making it). Write GEPA(objectives=...), or another "
+                "optimizer that chooses."
+            )
+        self._labels = labels_of(name, search, draws=self._draws_labels)
+        if search.get("must_hold") and metric is None:
+            raise ConfigurationError(f"must_hold needs a metric (making {name}). Write {name}(..., metric=my_metric).")
         self.metric = metric
         self.prompt_model, self.task_model, self.teacher_settings = (
             prompt_model,
@@ -347,7 +285,10 @@ class Optimizer(Teleprompter, ChecksKeywords):
         reuses = self.search.get("reuse", True)
         found = forecast(task, make, len(task.signatures), reuses, sizes)
         most = self._most(task)
-        return found if most is None else found.within(*most, 2 * len(rows.test), len(task.signatures), reuses)
+        if most is None:
+            return found
+        more = MOST_TESTED * (len(rows.test) + len(task.val)) if len(task.judge.objectives) > 1 else 0
+        return found.within(*most, 2 * len(rows.test), len(task.signatures), reuses, more)
 
     def _most(self, task: Task) -> tuple[int, int] | None:
         """Return the most runs and writing calls of a search, if more than luck decides them."""
@@ -360,10 +301,10 @@ class Optimizer(Teleprompter, ChecksKeywords):
     # --- the search
 
     def _checked_rule(self, task: Task, options: Mapping[str, Any]) -> Rule:
-        return checked_rule(type(self).__name__, self.rule(task, options))
+        return checked_rule(type(self).__name__, self.rule(task, options), task.lacking)
 
     def _searched(self, student: M, teacher: Module, rows: Rows, options: Mapping[str, Any]) -> Steps[M]:
-        table = ScoreTable()
+        table = ScoreTable(self.search.get("objectives", ()))
         task = self._task(student, teacher, rows, table)
         spending = Spending(self.budget, time.monotonic, self.limit_of_runs(task))
         store = RunStore(
@@ -404,15 +345,19 @@ class Optimizer(Teleprompter, ChecksKeywords):
         finally:
             store.close()
 
+    @property
+    def _metric_name(self) -> str:
+        return HEADLINE if self._plan is None else self._plan.name
+
     def _reporter(self, task: Task, rows: Rows, spending: Spending, options: Mapping[str, Any]) -> SearchReporter:
         """Return the progress of a search. Its plan is made when the search has run for a second."""
-        metric = "score" if self._plan is None else self._plan.name
         mode = self.search.get("progress", "auto")
 
         def expect() -> int:
             return self._forecast(task, rows, options).runs.expected
 
-        return SearchReporter(type(self).__name__, metric, task, spending, expect, mode, clock=time.monotonic)
+        name = type(self).__name__
+        return SearchReporter(name, self._metric_name, task, spending, expect, mode, clock=time.monotonic)
 
     def _task(self, student: Module, teacher: Module, rows: Rows, table: ScoreTable) -> Task:
         if not isinstance(teacher, Module):  # pyright: ignore[reportUnnecessaryIsInstance]  # callers may pass any object
@@ -420,7 +365,8 @@ class Optimizer(Teleprompter, ChecksKeywords):
             raise InputError(f"A teacher of {name} is a module of sigwire, not {type(teacher).__name__} (compiling).")
         search = self.search
         seed = search.get("seed", 0)
-        tunes = frozenset(search.get("tune", _TUNES)) & (self._fixed_tunes | {"tool_names"})
+        tunes = frozenset(search.get("tune", TUNES)) & (self._fixed_tunes | {"tool_names"})
+        objectives, headline = named_objectives(search.get("objectives", (HEADLINE,)), self._metric_name)
         judge = Judge(
             table,
             confidence=search.get("confidence", 0.9),
@@ -428,11 +374,14 @@ class Optimizer(Teleprompter, ChecksKeywords):
             threshold=self.metric_threshold,
             unscored=self.metric is None,
             seed=seed,
+            objectives=objectives,
+            headline=headline,
         )
+        examples, passages = [rows.examples[row] for row in rows.train], search.get("fixed_texts", ())
         task = Task(
             baseline=candidate_of(student),
             teacher=candidate_of(teacher),
-            slots=slots(student, [rows.examples[row] for row in rows.train], tunes),
+            slots=slots(student, examples, tunes),
             signatures={name: predictor.signature for name, predictor in tunable(student).items()},
             train=rows.train,
             val=rows.val,
@@ -442,12 +391,16 @@ class Optimizer(Teleprompter, ChecksKeywords):
             tunes=tunes,
             example_of=rows.examples.__getitem__,
             is_taught=bool(getattr(teacher, "_compiled", False)),
+            labels=self._labels,
+            fixed=fixed_passages(passages, slots(student, examples, FAMILIES)) if passages else {},
         )
         if self._chooses and not rows.val:
             train, val = halves(rows.train, task.rng("validation").shuffle)
             if not val:
                 raise InputError(f"{type(self).__name__} needs two training examples or a valset (compiling).")
             task = task.with_rows(train, val)
+        if must_hold := search.get("must_hold"):
+            task = replace(task, must_hold=rows.holding(must_hold, task.val, student))
         if self._is_fair_on_training_rows:
             task = replace(task, evidence=task.train[: max(_LEAST_EVIDENCE, len(task.val) // 2)])
         return task
@@ -470,7 +423,8 @@ class Optimizer(Teleprompter, ChecksKeywords):
             explains=self._explains,
             executor=self.search.get("executor"),
             metric=self.metric,
-            reuses=self.search.get("reuse", True),
+            reuses=self.search.get("reuse", True) and "seconds" not in task.judge.objectives,
+            spared=not COSTS.keys().isdisjoint(task.judge.objectives),
         )
 
     def _report(
@@ -496,6 +450,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
             refused=tuple(event for event, _ in events.seen if isinstance(event, RefusedText)),
             scores=task.judge.table.by_candidate(task.val),
             subscores=task.judge.table.subscores(task.val),
+            **_several(task.judge, verdict, engine, task.val),
             costs=dict(engine.costs),
             texts=task.slots,
             warnings=(
@@ -520,10 +475,23 @@ class Optimizer(Teleprompter, ChecksKeywords):
         """Add the attributes of an optimizer's result to a compiled program, which has the report."""
 
 
+def _several(judge: Judge, verdict: SearchEnd, engine: Engine, rows: Sequence[str]) -> dict[str, Any]:
+    """Return what the report of a search with several objectives has besides."""
+    if len(judge.objectives) == 1:
+        return {}
+    means = {digest: judge.means(each, rows) for digest, each in engine.candidates.items()}
+    return {
+        "objectives": judge.objectives,
+        "outcomes": {digest: found for digest, found in means.items() if found},
+        "front": verdict.front,
+    }
+
+
 def _best_until_now(task: Task, engine: Engine) -> SearchEnd:
     """Return the leader of an interrupted search."""
     candidates = list(engine.candidates.values())
-    best = task.judge.ranked([task.baseline, *candidates], task.val)[0]
+    holding = [each for each in candidates if task.judge.holds(each, task.baseline, task.must_hold)]
+    best = task.judge.ranked([task.baseline, *holding], task.val)[0]
     estimate = Estimate.of(task.judge, task.baseline, best, candidates, task.val, None)
     return SearchEnd(best, best, StopReason.INTERRUPTED, estimate)
 
@@ -534,14 +502,3 @@ def _without_refused(owner: str, refused: Mapping[str, str], given: SearchOption
         if value and option in refused:
             raise ConfigurationError(f"{owner} does not take {option} (making it): {refused[option]}.")
     return cast(SearchOptions, {option: value for option, value in given.items() if option not in refused})
-
-
-def _anything(given: object) -> bool:
-    return True
-
-
-def _fits(check: Callable[[Any], bool], given: object) -> bool:
-    try:
-        return check(given)
-    except TypeError:  # not comparable with a number
-        return False

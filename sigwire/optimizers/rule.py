@@ -34,6 +34,7 @@ __all__ = [
     "checked_rule",
     "measure",
     "report",
+    "through",
     "write",
 ]
 
@@ -101,38 +102,61 @@ RuleSteps: TypeAlias = Generator[RuleEffect, Any, T]
 Rule: TypeAlias = RuleSteps[Candidate]
 
 
-def checked_rule(owner: str, rule: object) -> Rule:
-    """Run the rule of an optimizer. Raises ``RuleError`` if it is no generator, yields no effect, or returns no candidate."""
+def through(rule: Generator[Any, Any, T], around: Callable[[Any], RuleSteps[object]]) -> RuleSteps[T]:
+    """Run a rule; ``around(effect)`` are the steps that perform each of its effects and return the answer."""
+    advance: Callable[[], object] = partial(next, rule)
+    while True:
+        try:
+            effect = advance()
+        except StopIteration as stop:
+            return cast(T, stop.value)
+        try:
+            answer = yield from around(effect)
+        except RuleError:
+            raise
+        except BaseException as error:
+            advance = partial(rule.throw, error)
+        else:
+            advance = partial(rule.send, answer)
+
+
+def _nothing(slot: str, text: str) -> None:
+    return None
+
+
+def checked_rule(owner: str, rule: object, lacking: Callable[[str, str], str | None] = _nothing) -> Rule:
+    """Run the rule of an optimizer. Raises ``RuleError`` if it is no generator, yields no effect, or returns no candidate, and
+    if it runs a candidate with a text of which ``lacking(slot, text)`` returns a passage."""
     if not isinstance(rule, Generator):
         raise RuleError(
             f"{owner}.rule returned {short_repr(rule)}, not a generator (searching). Write a generator: cells = yield from "
             "measure(candidate, task.train) ... return candidate."
         )
-    steps = cast("Generator[object, Any, object]", rule)
-    advance: Callable[[], object] = partial(next, steps)
-    while True:
-        try:
-            effect = advance()
-        except StopIteration as stop:
-            found: object = stop.value
-            break
-        if not isinstance(effect, Measure | Write | Report):
-            raise RuleError(
-                f"{owner}.rule yielded {short_repr(effect)}, which is no effect (searching). Write yield from measure(...), "
-                "yield from write(...) or yield from report(...)."
-            )
-        try:
-            answer: object = yield effect
-        except BaseException as error:
-            advance = partial(steps.throw, error)
-        else:
-            advance = partial(steps.send, answer)
+    found = yield from through(cast("Generator[Any, Any, object]", rule), partial(_checked_effect, owner, lacking))
     if not isinstance(found, Candidate):
         raise RuleError(
             f"{owner}.rule returned {short_repr(found)}, not a Candidate (searching). Return the best candidate, such as "
             "task.baseline."
         )
     return found
+
+
+def _checked_effect(owner: str, lacking: Callable[[str, str], str | None], effect: object) -> RuleSteps[object]:
+    if not isinstance(effect, Measure | Write | Report):
+        raise RuleError(
+            f"{owner}.rule yielded {short_repr(effect)}, which is no effect (searching). Write yield from measure(...), "
+            "yield from write(...) or yield from report(...)."
+        )
+    if isinstance(effect, Measure) and effect.by == "student":
+        texts = dict.fromkeys(text for run in effect.runs for text in run.candidate.texts.items())
+        for slot, text in texts:
+            if (passage := lacking(slot, text)) is not None:
+                raise RuleError(
+                    f"{owner}.rule runs a candidate whose {slot} lacks the fixed passage {passage!r:.200} (searching). Leave "
+                    "out texts for which task.lacking(slot, text) is not None."
+                )
+    answer: object = yield effect
+    return answer
 
 
 def measure(

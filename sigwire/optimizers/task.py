@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from typing import Literal
+from typing import Any, Literal
 
 from sigwire.core.example import Example
 from sigwire.core.json import JsonObject
@@ -29,8 +29,10 @@ class Task:
     tuned, by name. ``signatures``: the signature of each predictor. ``train`` and ``val``: ids of rows. ``outline``: the
     structure of the program as text. ``tunes``: what may change ("instructions", "demos", "tools", "fields", "tool_names").
     ``is_taught``: the teacher has demos of its own. ``evidence``:
-    training rows on which the winner and the student are compared as well, because no candidate gains from them. ``plan``:
-    answers are made up, and choices repeat (few) or do not (many).
+    training rows on which the winner and the student are compared as well, because no candidate gains from them. ``must_hold``:
+    validation rows on which a candidate may not be worse than the student. ``fixed``: passages that a text must keep, by slot.
+    ``labels``: the values by label of each choice that candidates may have. ``plan``: answers are made up, and choices repeat
+    (few) or do not (many).
     """
 
     baseline: Candidate
@@ -46,6 +48,9 @@ class Task:
     example_of: Callable[[str], Example]
     is_taught: bool = False
     evidence: tuple[str, ...] = ()
+    must_hold: tuple[str, ...] = ()
+    fixed: Mapping[Slot, tuple[str, ...]] = field(default_factory=dict[str, "tuple[str, ...]"])
+    labels: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, "Mapping[str, Any]"])
     plan: Literal["", "few", "many"] = ""
 
     def rng(self, purpose: str, *index: object) -> random.Random:
@@ -85,6 +90,10 @@ class Task:
         ):
             return None
         return Demo(dumped_example(example, types_of(fields)), row)
+
+    def lacking(self, slot: Slot, text: str) -> str | None:
+        """Return a passage that the text of a slot must keep and lacks; ``None`` if it has all."""
+        return next((passage for passage in self.fixed.get(slot, ()) if passage not in text), None)
 
     def with_rows(self, train: tuple[str, ...], val: tuple[str, ...]) -> Task:
         """Return the task with other rows."""

@@ -668,3 +668,20 @@ def test_demos_as_an_option_are_refused_with_their_attribute() -> None:
         ConfigurationError, match=r"demos are an attribute .* \(making Predict\)\. Write module\.demos = "
     ):
         Predict("question -> answer", demos=[])
+
+
+@pytest.mark.parametrize("drive", ["call", "await", "stream", "nested"])
+async def test_adapter_of_a_predictor_takes_the_place_of_the_setting(drive: str) -> None:
+    lm = FakeLM([{"reasoning": "Add.", "answer": "4"}], adapter=JSONAdapter())
+    program: Any = (ChainOfThought if drive == "nested" else Predict)("question -> answer", lm=lm)
+    (predict,) = program.predictors()
+    predict.adapter = JSONAdapter()
+    with context(adapter=ChatAdapter()):
+        if drive == "await":
+            await program.acall(question="2+2?")
+        elif drive == "stream":
+            list(program.stream(question="2+2?"))
+        else:
+            program(question="2+2?")
+    assert "JSON object" in lm.requests[0].messages[0].text
+    assert "adapter" not in predict.dump_state()

@@ -39,6 +39,16 @@ def test_search_on_an_executor_finds_the_program_of_one_process(optimizer: Any) 
     assert len(asked.requests) == len(asked_spread.requests)
 
 
+def test_front_of_a_search_on_an_executor_is_that_of_one_process() -> None:
+    alone, _ = search(None, objectives=("score", "tokens", "calls"))
+    with ThreadPoolExecutor(2) as executor:
+        spread, _ = search(executor, objectives=("score", "tokens", "calls"))
+    one, other = alone.optimization, spread.optimization  # type: ignore[attr-defined]
+    assert one.front
+    assert one.front == other.front
+    assert all(entry.means["tokens"] > 0 and entry.means["calls"] == 1 for entry in one.front)
+
+
 def test_run_that_kills_its_worker_has_the_failure_score() -> None:
     rows = questions(12, {3: "death"})
     with FakeProvider(answer_text) as provider, pytest.MonkeyPatch.context() as patch:

@@ -36,11 +36,15 @@ class WrongMetric(ConfigurationError, TypeError):
     """A metric that does not take the arguments of DSPy's ``GEPA``."""
 
 
+_FRONTIERS = {"instance": "rows", "objective": "objectives", "hybrid": "both", "cartesian": "each"}
+
+
 class GEPA(gepa.GEPA):
     """``sigwire.GEPA`` for metrics of DSPy, which take ``(gold, pred, trace, pred_name, pred_trace)``.
 
     An ``instruction_proposer`` runs with the reflection model as ``settings.lm``, and gets the images of the training rows.
     ``max_metric_calls`` that are too few for a turn allow one, with a warning: DSPy ends a turn that it began.
+    ``gepa_kwargs={"frontier_type": "objective"}`` and the other types of the ``gepa`` package are a ``frontier``.
     Raises ``WrongMetric``, a ``TypeError``, for a metric that does not take five arguments.
 
     >>> GEPA(lambda gold, pred: 1.0, auto="light")
@@ -52,7 +56,11 @@ class GEPA(gepa.GEPA):
 
         @wraps(gepa.GEPA.__init__)
         def __init__(self, *args: Any, **options: Any) -> None:
-            super().__init__(*args, **options)
+            further = {**(options.pop("gepa_kwargs", None) or {})}
+            if "frontier_type" in further:
+                options["frontier"] = _FRONTIERS.get(further["frontier_type"], further["frontier_type"])
+                del further["frontier_type"]
+            super().__init__(*args, **options, **({"gepa_kwargs": further} if further else {}))
             if callable(self.metric) and not _takes_five(self.metric):
                 raise WrongMetric(
                     "The metric of GEPA takes five arguments, gold, pred, trace, pred_name, pred_trace, and returns a score "

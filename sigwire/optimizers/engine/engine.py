@@ -65,7 +65,8 @@ class EngineSetup:
     ``examples`` by row, ``held_out`` rows of the validation set; ``writer``: the model that writes, ``None``: that of the
     settings; ``task_model`` for the program; ``teacher_settings``: settings while the teacher runs; ``raises``: kinds of
     failures that stop the search; ``explains``: traced runs have feedback for each predictor; ``executor`` and ``metric``: for
-    runs on other processes; ``reuses``: questions with known answers are not asked.
+    runs on other processes; ``reuses``: questions with known answers are not asked; ``spared``: the usage of
+    hits is counted.
     """
 
     student: Module
@@ -84,6 +85,7 @@ class EngineSetup:
     executor: Any = None
     metric: Any = None
     reuses: bool = True
+    spared: bool = False
 
 
 class Engine:
@@ -230,8 +232,7 @@ class Engine:
             self._spending.add(cost := cost_of_run(cell))
             if effect.by == "student":
                 self.costs[run.candidate.digest] = self.costs.get(run.candidate.digest, Spent()).plus(cost)
-                self._table.put(run.candidate.digest, run.row, run.repeat, cell.score)
-                self._table.put_subscores(run.candidate.digest, run.row, cell.subscores)
+                self._table.add(run.candidate.digest, run.row, run.repeat, cell)
                 self._failed.update([] if cell.failure is None else [cell.failure.type])
                 self.calls_of.setdefault(run.candidate.digest, CallTotals()).add(cell)
             self.calls.add(cell)
@@ -270,7 +271,7 @@ class Engine:
 
     def _cell_options(self, effect: Measure) -> CellOptions:
         setup = self._setup
-        return {
+        options: CellOptions = {
             "traced": effect.traced,
             "strict": effect.traced and effect.by == "teacher",
             "timeout": setup.timeout,
@@ -278,6 +279,7 @@ class Engine:
             "raises": sorted(setup.raises),
             "explained": effect.traced and setup.explains,
         }
+        return {**options, "spared": True} if setup.spared else options
 
     def _program(self, by: str, candidate: Candidate) -> Module:
         """Return the program with a candidate applied; the latest ones are kept. Threads may make the same one twice."""
@@ -285,7 +287,7 @@ class Engine:
         program = self._programs.get(key)
         if program is None:
             program = applied(self._setup.teacher if by == "teacher" else self._setup.student, candidate)
-            if self._setup.task_model is not None:
+            if self._setup.task_model is not None and "model" not in candidate.choices:
                 program.set_lm(self._setup.task_model)
             self._programs[key] = program
             if len(self._programs) > _KEPT_PROGRAMS:

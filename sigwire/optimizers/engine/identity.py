@@ -21,6 +21,7 @@ from sigwire.settings import current
 __all__ = ["options_digest", "program_digest", "search_facts", "search_header"]
 
 _NO_PART_OF_A_PATH = {
+    "frontier",  # as strategy and confidence, which are in ``search``: another path finds the runs that it shares
     "num_threads",
     "search",
     "budget",
@@ -100,7 +101,13 @@ def search_header(
         "rows": rows_digest(*sets),
         "sigwire": version(),
         "fingerprint": search_fingerprint(
-            student, teacher, plan, optimizer.task_model, optimizer.prompt_model, optimizer.teacher_settings
+            student,
+            teacher,
+            plan,
+            optimizer.task_model,
+            optimizer.prompt_model,
+            optimizer.teacher_settings,
+            optimizer.search.get("choices"),
         ),
     }
 
@@ -112,6 +119,7 @@ def search_fingerprint(
     task_model: object,
     prompt_model: object,
     teacher_settings: Mapping[str, Any],
+    choices: object = None,
 ) -> JsonObject:
     """Return the fingerprint of a search: its programs, its metric and the models that it asks, by their content."""
     parts: dict[str, object] = {
@@ -120,6 +128,7 @@ def search_fingerprint(
         "task model": task_model,
         "prompt model": prompt_model,
         "settings of the teacher": teacher_settings,
+        **({"choices": choices} if choices else {}),
     }
     settings = current()
     return run_fingerprint(parts, settings.lm, settings.adapter, {} if plan is None else plan.metrics)

@@ -91,10 +91,13 @@ class Forecast:
         least = runs.min * predictors if rows is None else min(rows, runs.min)
         return cls(runs, writing, Amount(least, runs.expected * predictors, runs.max * predictors) + writing)
 
-    def within(self, most_runs: int, most_writing: int, tests: int, predictors: int, reuses: bool) -> Forecast:
-        """Return the forecast with the bounds of the search itself. ``tests``: runs on test rows."""
+    def within(
+        self, most_runs: int, most_writing: int, tests: int, predictors: int, reuses: bool, more: int = 0
+    ) -> Forecast:
+        """Return the forecast with the bounds of the search itself. ``tests``, ``more``: runs on test rows, and of a
+        front."""
         least = min(self.runs.min, tests + 2)
-        runs = Amount(least, self.runs.expected, max(self.runs.max, most_runs + tests))
+        runs = Amount(least, self.runs.expected, max(self.runs.max, most_runs + tests + more))
         writing = Amount(0, self.writing.expected, max(self.writing.max, most_writing))
         return Forecast.of(runs, writing, predictors, tests // 2 + 2 if reuses else None)
 
@@ -124,8 +127,8 @@ class Forecast:
 class LuckyJudge(Judge):
     """A judge of made-up answers: a share of the candidates is accepted, a share of the runs succeeds."""
 
-    def __init__(self, accepted: float, succeeding: float) -> None:
-        super().__init__(ScoreTable())
+    def __init__(self, accepted: float, succeeding: float, objectives: Sequence[str], headline: str) -> None:
+        super().__init__(ScoreTable(), objectives=objectives, headline=headline)
         self._accepted, self._succeeding = accepted, succeeding
 
     def is_success(self, cell: Cell) -> bool:
@@ -151,7 +154,10 @@ class LuckyJudge(Judge):
 
 def forecast(task: Task, make: Any, predictors: int, reuses: bool, sizes: Sizes | None = None) -> Forecast:
     """Return the forecast of the rules ``make(task)``. ``sizes`` gets the sizes of their candidates and writing requests."""
-    counts = [_count(task.planned(LuckyJudge(*luck), "many" if luck[0] else "few"), make, sizes) for luck in LUCK]
+    wanted = task.judge.objectives, task.judge.headline
+    counts = [
+        _count(task.planned(LuckyJudge(*luck, *wanted), "many" if luck[0] else "few"), make, sizes) for luck in LUCK
+    ]
     student, teacher, writing, rows = (_amount(part) for part in zip(*counts, strict=True))
     return Forecast.of(student + teacher, writing, predictors, rows.min if reuses else None)
 

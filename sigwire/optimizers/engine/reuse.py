@@ -8,12 +8,13 @@ are in the requests. Nothing is saved: after a kill the journal of the search ha
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from hashlib import sha256
 from typing import Any, TypeVar, cast
 
 from sigwire.core.json import dumps
-from sigwire.core.response import Response
+from sigwire.core.response import Response, cost_of_attempts
 from sigwire.effects.performing import Frame, Recordable, current_frame, in_frame, passed_on
 from sigwire.effects.steps import Steps
 from sigwire.lm.policy.cache.answers import as_hit
@@ -58,7 +59,7 @@ class AnswerStore:
             call = Call(effect.request, TargetKey("", None, None, effect.lm.model))
             answer = yield from self._flights.fly(key, call, ask)
         if not is_known:
-            self._answers.put(key, answer, 0, 0.0)
+            self._answers.put(key, _priced(answer), 0, 0.0)
             return answer
         self.reused += 1
         return (yield effect.answered(as_hit(answer)))
@@ -67,3 +68,9 @@ class AnswerStore:
         self._models[id(effect.lm)] = effect.lm
         question = [run, place, id(effect.lm), cast(Any, effect.fingerprint())]
         return sha256(dumps(question).encode(errors="surrogatepass")).digest()
+
+
+def _priced(answer: Response) -> Response:
+    """Return an answer whose usage has the cost of its exchanges, which a hit does not have."""
+    cost = cost_of_attempts(answer.attempts) if answer.attempts and answer.usage.cost is None else None
+    return answer if cost is None else replace(answer, usage=replace(answer.usage, cost=cost))

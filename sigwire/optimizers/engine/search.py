@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
+from typing import cast
 
 from sigwire.core.example import Example
 from sigwire.core.json import dumps
@@ -23,16 +24,26 @@ from sigwire.evaluate.plain import dumped_example
 from sigwire.modules.field_types import FieldTypes, types_of
 from sigwire.optimizers.candidate import Candidate
 from sigwire.optimizers.engine.engine import Engine
+from sigwire.optimizers.objectives import unknown_objective
+from sigwire.optimizers.operators.holding import held
+from sigwire.optimizers.reports.front import FrontEntry, spread_out
 from sigwire.optimizers.reports.report import Estimate, StopReason
 from sigwire.optimizers.rule import Measure, Rule, RunKey, measure
 from sigwire.optimizers.task import Task
 
-__all__ = ["Rows", "SearchEnd", "finish", "halves", "held_out", "planned"]
+__all__ = ["MOST_TESTED", "Rows", "SearchEnd", "finish", "halves", "held_out", "planned"]
+
+MOST_TESTED = 8
+"""The most entries of a front that run on test rows."""
+
+LOST = "each promising candidate was worse on a row that must hold, or was not run on all of them"
+"""The reason if rows that must hold keep the student."""
 
 _PREFLIGHT = 2
 _OPEN = (0.5, 0.99)  # how sure a comparison is that further rows may decide
 _PART = 4  # rows that student and candidate run at once near the end of a budget
 _BLOCK = 6
+_MOST_TRIED = 4  # candidates that run on the rows that must hold
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +67,27 @@ class Rows:
         types = types_of(student)
         named = [tuple(dict.fromkeys(_named(each, examples, types) for each in part)) for part in (train, val, test)]
         return cls(examples, *named)
+
+    def holding(self, given: object, val: Sequence[str], student: object) -> tuple[str, ...]:
+        """Return the validation rows that must hold: examples, or those of which a function returns True.
+
+        Raises ``InputError`` for an example that is no validation row, and if no row is chosen.
+        """
+        if callable(given):
+            chosen = [row for row in val if given(self.examples[row])]
+        else:
+            examples = list(cast("Sequence[Example]", given))
+            chosen = [_named(each, {}, types_of(student)) for each in examples]
+            for row, example in zip(chosen, examples, strict=True):
+                if row not in val:
+                    raise InputError(
+                        f"An example of must_hold is no validation row: {example!r:.120} (compiling). Put it into valset=."
+                    )
+        if not chosen:
+            raise InputError(
+                "must_hold chooses no validation row (compiling). Name rows of valset=, or change the function."
+            )
+        return tuple(dict.fromkeys(chosen))
 
     def warnings(self) -> list[str]:
         """Return what is wrong with the sets, in sentences. Rows with equal inputs are one, whatever their labels."""
@@ -123,11 +155,18 @@ class SearchEnd:
     reason: StopReason
     estimate: Estimate
     kept_student: str = ""
+    front: tuple[FrontEntry, ...] = ()
 
 
 def preflight(task: Task) -> Rule:
-    """Run the student on two rows: a wrong key or a broken metric ends the search before anything else is paid."""
-    yield from measure(task.baseline, (task.val or task.train)[:_PREFLIGHT])
+    """Run the student on two rows: a wrong key, a broken metric or an unknown objective ends the search before anything else
+    is paid."""
+    rows = (task.val or task.train)[:_PREFLIGHT]
+    yield from measure(task.baseline, rows)
+    judge = task.judge
+    for name in () if task.plan else judge.objectives:
+        if judge.table.scores(task.baseline, rows) and not judge.amounts(task.baseline, name, rows):
+            raise unknown_objective(name, sorted(judge.table.subscores(rows).get(task.baseline.digest, {})))
     return task.baseline
 
 
@@ -145,17 +184,67 @@ def finish(
             return task.baseline
         return found
 
-    found = yield from engine.steps(watched())
+    def perform(rule: Rule) -> Steps[Candidate]:
+        return engine.steps(held(task, rule))
+
+    found = yield from perform(watched())
     if engine.is_spent:
         found = task.judge.promising([found, *engine.candidates.values()], task.baseline, task.val)
+    lost = ""
+    if task.must_hold:
+        if task.judge.table.fallen and found == task.baseline:
+            found = task.judge.promising([found, *engine.candidates.values()], task.baseline, task.val)
+        is_lost = bool(task.judge.table.fallen) or found != task.baseline
+        found = yield from perform(_holding(task, found, engine.candidates))
+        lost = LOST if is_lost and found == task.baseline else ""
     is_new = found.digest != task.baseline.digest
     if chooses and is_new:
-        yield from engine.steps(_compared(task, found, engine.candidates))
+        yield from perform(_compared(task, found, engine.candidates))
+    judge, front, shared = task.judge, list[Candidate](), list[str]()
+    has_front = chooses and len(judge.objectives) > 1
+    if has_front:
+        yield from perform(_completed(task, engine.candidates))
+        shared = list(judge.table.scores(found, task.val))
+        holding_ones = [each for each in engine.candidates.values() if judge.holds(each, task.baseline, task.must_hold)]
+        front = judge.front([task.baseline, *holding_ones], shared)
     engine.end_search()
     if rows.test:
         yield from engine.steps(_measured(task, found, rows.test))
+        for each in spread_out(front, MOST_TESTED):
+            yield from engine.steps(_measured(task, each, rows.test))
     reason = StopReason.BUDGET if engine.is_spent else StopReason.FINISHED  # perhaps by the runs above
-    return _ended(engine, task, rows.test, found, reason, chosen=chooses and is_new, keeps_student=keeps_student)
+    end = _ended(engine, task, rows.test, found, reason, chosen=chooses and is_new, keeps_student=keeps_student)
+    end = replace(end, kept_student=lost) if lost and not is_new else end
+    return (
+        replace(end, front=tuple(FrontEntry.of(judge, each, shared, rows.test) for each in front)) if has_front else end
+    )
+
+
+def _holding(task: Task, found: Candidate, candidates: Mapping[str, Candidate]) -> Rule:
+    """Run a candidate on all rows that must hold; if it falls, the most promising one that does not, at last the student."""
+    tried = set[str]()
+    while found != task.baseline and len(tried) < _MOST_TRIED:
+        yield from _measured(task, found, task.must_hold)
+        if task.judge.holds(found, task.baseline, task.must_hold):
+            return found
+        tried.add(found.digest)
+        others = [each for digest, each in candidates.items() if digest not in tried]
+        found = task.judge.promising([task.baseline, *others], task.baseline, task.val)
+    return task.baseline
+
+
+def _completed(task: Task, candidates: Mapping[str, Candidate]) -> Rule:
+    """Run the candidates that may be on the front on all validation rows, as far as the budget goes."""
+    hopeful = task.judge.hopeful(candidates.values(), task.baseline, task.val)
+    for each in _stand_ins(task) if task.plan else spread_out(hopeful, MOST_TESTED):
+        yield from _measured(task, each, task.val)
+    return task.baseline
+
+
+def _stand_ins(task: Task) -> list[Candidate]:
+    """Return candidates of a plan in place of the entries of a front: with much luck there are many, with little none."""
+    most = MOST_TESTED if task.plan == "many" else 0
+    return [task.baseline.with_lm_options({"front": number}) for number in range(most)]
 
 
 def _ended(
@@ -212,8 +301,14 @@ def planned(task: Task, rows: Rows, rule: Rule, *, chooses: bool) -> Rule:
     """Return all runs of a search as one rule, for a plan."""
     if chooses:
         yield from preflight(task)
-    found = yield from rule
+    found = yield from held(task, rule)
     if chooses:
         yield from _compared(task, found, {})
+    for each in _stand_ins(task)[:_MOST_TRIED] if task.must_hold else []:
+        yield from held(task, _measured(task, each, task.must_hold))
     yield from _measured(task, found, rows.test)
+    if chooses and len(task.judge.objectives) > 1:
+        yield from _completed(task, {})
+        for each in _stand_ins(task):
+            yield from _measured(task, each, rows.test)
     return found

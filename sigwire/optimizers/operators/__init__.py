@@ -3,4 +3,5 @@
 demos      demos from runs and from rows             proposing  new instructions, summaries, rules
 racing     race(): losers are dropped by blocks      climbing   one step of coordinate ascent
 choosing   candidates as choices by predictor         texts      checks of proposals, fences
+holding    rows on which no candidate may be worse     labels     models, adapters, options by label
 """

@@ -104,13 +104,16 @@ def _data(text: str) -> str:
 
 
 def fields_of(task: Task, predictor: str) -> str:
-    """Return the name, inputs and outputs of a predictor as text."""
+    """Return the name, inputs and outputs of a predictor as text, and the passages that its texts must keep."""
     signature = task.signatures[predictor]
 
     def lines(fields: Mapping[str, Any]) -> str:
         return "; ".join(f"{name} ({info.description})" if info.description else name for name, info in fields.items())
 
-    return f"{predictor}: inputs {lines(_specs(signature, 'inputs'))}; outputs {lines(_specs(signature, 'outputs'))}"
+    shown = f"{predictor}: inputs {lines(_specs(signature, 'inputs'))}; outputs {lines(_specs(signature, 'outputs'))}"
+    own = [passages for slot, passages in task.fixed.items() if slot.startswith(f"{predictor}.")]
+    kept = dict.fromkeys(passage for passages in own for passage in passages)
+    return "\n".join([shown, *(f"Keep this passage, word for word: {fenced('fixed', passage)}" for passage in kept)])
 
 
 def _specs(signature: Any, role: str) -> dict[str, Any]:
@@ -174,11 +177,11 @@ def proposed(
     for answer in answers:
         text = "" if answer is None else str(answer["instruction"])
         taken = {*known, *(each.digest for each in found)}
-        if (candidate := (yield from accepted(base, slot, text, taken))) is not None:
+        if (candidate := (yield from accepted(task, base, slot, text, taken))) is not None:
             found.append(candidate)
     return found
 
 
-def accepted(base: Candidate, slot: Slot, text: str, known: Collection[str]) -> RuleSteps[Candidate | None]:
+def accepted(task: Task, base: Candidate, slot: Slot, text: str, known: Collection[str]) -> RuleSteps[Candidate | None]:
     """Return the candidate with a proposed text, or ``None`` if the text cannot be used."""
-    return (yield from checked(base, {slot: text.strip().strip("`").strip()}, known, "written"))
+    return (yield from checked(task, base, {slot: text.strip().strip("`").strip()}, known, "written"))

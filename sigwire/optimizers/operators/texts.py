@@ -7,6 +7,7 @@ from collections.abc import Collection, Mapping
 from sigwire.optimizers.candidate import Candidate, Slot, check_text
 from sigwire.optimizers.events import Proposed, RefusedText
 from sigwire.optimizers.rule import RuleSteps, report
+from sigwire.optimizers.task import Task
 
 __all__ = ["checked", "fenced"]
 
@@ -14,13 +15,14 @@ _MOST_CHARACTERS = 20_000
 
 
 def checked(
-    parent: Candidate, texts: Mapping[Slot, str], known: Collection[str], origin: str
+    task: Task, parent: Candidate, texts: Mapping[Slot, str], known: Collection[str], origin: str
 ) -> RuleSteps[Candidate | None]:
     """Return the parent with new texts; ``None``, with an event, if no text can be used or the candidate is known."""
     candidate = parent
     for slot, text in texts.items():
-        is_long = len(text) > _MOST_CHARACTERS
+        is_long, lacking = len(text) > _MOST_CHARACTERS, task.lacking(slot, text)
         why = check_text(slot, text) or (f"the text has more than {_MOST_CHARACTERS} characters" if is_long else None)
+        why = why or (None if lacking is None else f"the text lacks the fixed passage {lacking!r:.200}")
         if why is None:
             candidate = candidate.with_text(slot, text, parent.digest)
         else:

@@ -139,7 +139,7 @@ class Ascent:
             origin = f"step {step}: {len(texts)} texts" + (", a demo" if adds_demo else "")
             candidate = None
             if texts or made.demos != base.demos:
-                candidate = yield from checked(made, texts, {*self.known, base.digest}, origin)
+                candidate = yield from checked(self.task, made, texts, {*self.known, base.digest}, origin)
             if candidate is not None:
                 self.known.add(candidate.digest)
                 found.append(candidate)

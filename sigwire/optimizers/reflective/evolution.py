@@ -14,10 +14,11 @@ from itertools import permutations
 from typing import Any, cast
 
 from sigwire.core.example import Prediction
-from sigwire.errors import BudgetSpent
+from sigwire.errors import BudgetSpent, ConfigurationError
 from sigwire.evaluate.cell import Cell
 from sigwire.optimizers.candidate import Candidate, Slot
 from sigwire.optimizers.events import Dropped, Kept, Measured, Proposed, Warned
+from sigwire.optimizers.operators.labels import other_labels
 from sigwire.optimizers.operators.racing import BLOCK, race
 from sigwire.optimizers.operators.texts import checked
 from sigwire.optimizers.reflective.pareto import ancestors, draw_parent, leads, merged, undominated
@@ -34,6 +35,7 @@ FINALISTS = 3
 _DRAWS = 3  # of parents from the front; the strongest is taken
 _KNOWN_FAILURES = 6  # of earlier runs that are shown besides the minibatch
 _SHARE_OF_THE_END = 1 / 5  # of the runs, at most
+_LABEL_TURN = 4  # each fourth turn changes a label
 _PRIOR = 4  # rows without a difference that are added to each comparison of strength
 
 
@@ -55,6 +57,7 @@ class EvolutionPlan:
     proposer: Any = None
     parse_failures: bool = True
     is_limited: bool = False
+    frontier: str = "rows"
 
 
 @dataclass(slots=True)
@@ -91,16 +94,23 @@ class Evolution:
         self.known.add(baseline.digest)
         try:
             yield from self._run(baseline, self.val if self.is_greedy else self.val[: self.looks * BLOCK])
+            self._check_frontier()
             joined = False
             for turn in range(self.plan.turns):
+                self._drop_fallen()
                 if not self._fits():
                     yield from self._stop(turn)
                     break
                 joined = (joined and (yield from self._merge(turn))) or (yield from self._mutate(turn))
             yield from self._warn()
+            self._drop_fallen()
             return (yield from self._best())
         except BudgetSpent:
+            self._drop_fallen()
             return max(self.pool.values(), key=self.strength)
+
+    def _drop_fallen(self) -> None:
+        self.pool = {digest: each for digest, each in self.pool.items() if not self.task.judge.fell(each)}
 
     @property
     def looks(self) -> int:
@@ -140,8 +150,34 @@ class Evolution:
 
     def _front(self) -> tuple[Mapping[str, Sequence[str]], Mapping[str, float]]:
         scores = {digest: self.task.judge.table.scores(each, self.task.val) for digest, each in self.pool.items()}
-        shared = [row for row in self.task.val if all(row in each for each in scores.values())]
-        return leads(scores, shared), {digest: self.strength(each) for digest, each in self.pool.items()}
+        keys = shared = [row for row in self.task.val if all(row in each for each in scores.values())]
+        if self.plan.frontier != "rows" and shared and (names := self._objectives()):
+            scores = {digest: self._keyed(each, names, shared) for digest, each in self.pool.items()}
+            keys = list(dict.fromkeys(key for each in scores.values() for key in each))
+        return leads(scores, keys), {digest: self.strength(each) for digest, each in self.pool.items()}
+
+    def _keyed(self, candidate: Candidate, names: Sequence[str], rows: Sequence[str]) -> dict[str, float]:
+        """Return what a candidate may lead: objectives, rows and objectives, or each objective of each row."""
+        judge = self.task.judge
+        found = {name: judge.values(candidate, name, rows) for name in names}
+        if self.plan.frontier == "each":
+            return {f"{row}/{name}": value for name, each in found.items() for row, value in each.items()}
+        means = {name: sum(each.values()) / len(each) for name, each in found.items() if each}
+        return {**judge.table.scores(candidate, rows), **means} if self.plan.frontier == "both" else means
+
+    def _objectives(self) -> list[str]:
+        """Return the objectives of the search; if the headline is the only one, what else the metric measures."""
+        judge = self.task.judge
+        if len(judge.objectives) > 1:
+            return list(judge.objectives)
+        return list(dict.fromkeys(name for each in judge.table.subscores(self.task.val).values() for name in each))
+
+    def _check_frontier(self) -> None:
+        if self.plan.frontier != "rows" and not self.task.plan and not self._objectives():
+            raise ConfigurationError(
+                f"frontier={self.plan.frontier!r} needs several objectives, and the metric has no subscores (searching). Write "
+                'GEPA(objectives=("score", "tokens")), or return subscores.'
+            )
 
     def _parent(self, turn: int) -> Candidate:
         fronts, strengths = self._front()
@@ -151,8 +187,9 @@ class Evolution:
             return self.pool[source.choice(list(self.pool))]
         if self.plan.selection != "pareto" or not fronts:
             return self.pool[best]
-        draws = [draw_parent(fronts, strengths, source) for _ in range(1 if self.is_greedy else _DRAWS)]
-        return self.pool[max(draws, key=lambda each: strengths[each])]
+        draws = 1 if self.is_greedy or self.plan.frontier != "rows" else _DRAWS
+        drawn = [draw_parent(fronts, strengths, source) for _ in range(draws)]
+        return self.pool[max(drawn, key=lambda each: strengths[each])]
 
     # --- children
 
@@ -160,19 +197,32 @@ class Evolution:
         """Reflect on a minibatch of a parent; return True if the child joined the pool."""
         parent, batch, perfect = self._parent(turn), self._batch(turn), self.plan.perfect
         cells = yield from self._run(parent, batch, traced=True)
-        if self.plan.skips_perfect and all((cell.score or 0.0) >= perfect for cell in cells):
-            return False
-        runs = [*zip(batch, cells, strict=True), *self._known_failures(parent, batch)]
-        texts = yield from self._texts(parent, runs, turn)
-        child = yield from checked(parent, texts, self.known, "reflection")
+        is_perfect = all((cell.score or 0.0) >= perfect for cell in cells)
+        child = None
+        if self.task.labels and turn % _LABEL_TURN == _LABEL_TURN - 1:
+            child = yield from self._other_label(parent, turn)
+        elif not (self.plan.skips_perfect and is_perfect):
+            runs = [*zip(batch, cells, strict=True), *self._known_failures(parent, batch)]
+            texts = yield from self._texts(parent, runs, turn)
+            child = yield from checked(self.task, parent, texts, self.known, "reflection")
         if child is None:
             return False
         self.known.add(child.digest)
         yield from self._run(child, batch, traced=True)
-        if self.task.judge.advantage(child, parent, batch) <= 0:
+        if not self.task.judge.gains(child, parent, batch):
             yield from report(Dropped(child, "not better on the minibatch"))
             return False
         return (yield from self._joins(child, parent))
+
+    def _other_label(self, parent: Candidate, turn: int) -> RuleSteps[Candidate | None]:
+        """Return a new candidate that differs from a parent in the label of one choice: no text is written."""
+        found = [each for each in other_labels(self.task, parent) if each.digest not in self.known]
+        if not found:
+            return None
+        child = self.task.rng("label", turn).choice(found)
+        changed = tuple(f"{name}={label}" for name, label in child.choices.items() if parent.choices.get(name) != label)
+        yield from report(Proposed(child, "another choice", changed))
+        return child
 
     def _joins(self, child: Candidate, parent: Candidate) -> RuleSteps[bool]:
         judge, val = self.task.judge, self.val
@@ -181,12 +231,16 @@ class Evolution:
             seen = val[:look]
             for each in (parent, child):
                 yield from self._run(each, seen)
-            if self.is_greedy or judge.is_better(child, parent, seen):
+            if judge.fell(child):
+                return False
+            is_decided = self.is_greedy and len(judge.objectives) == 1
+            if is_decided or judge.is_better(child, parent, seen):
                 break
             if judge.is_worse(child, parent, seen):
                 yield from report(Dropped(child, f"worse than its parent on {len(seen)} rows"))
                 return False
-        if not self.is_greedy and judge.advantage(child, parent, seen) < 0:
+        is_lower = not self.is_greedy and judge.advantage(child, parent, seen) < 0
+        if is_lower and not judge.gains(child, parent, seen):
             yield from report(Dropped(child, f"not better than its parent on {len(seen)} rows"))
             return False
         self.pool[child.digest] = child
@@ -305,7 +359,8 @@ class Evolution:
         rows = self.val[:BLOCK]
         yield from self._run(child, rows)
         yield from self._run(better, rows)
-        if self.task.judge.advantage(child, better, rows) < 0:
+        judge = self.task.judge
+        if judge.advantage(child, better, rows) < 0 and not judge.gains(child, better, rows):
             yield from report(Dropped(child, "worse than the better one of both"))
             return False
         self.merges += 1

@@ -32,6 +32,8 @@ def leads(scores: Scores, rows: Sequence[str]) -> dict[str, list[str]]:
 def undominated(fronts: Mapping[str, Sequence[str]], means: Mapping[str, float]) -> list[str]:
     """Return the leading candidates without those that lead no row alone; the worst by mean are removed first.
 
+    A candidate falls to others together, which lead all of its rows; ``evaluate.pareto`` compares entries one by one.
+
     >>> undominated({"r1": ["a", "b"], "r2": ["b"]}, {"a": 0.5, "b": 1.0})
     ['b']
     """

@@ -37,7 +37,7 @@ def tool_options(task: Task, count: int) -> RuleSteps[ToolOptions]:
         for sample in range(count):
             texts = yield from rewrite_tools(task, task.baseline, name, runs, sample=sample)
             known = {task.baseline.digest, *(each.digest for each in made)}
-            candidate = yield from checked(task.baseline, texts, known, f"tools of {name}")
+            candidate = yield from checked(task, task.baseline, texts, known, f"tools of {name}")
             made += [] if candidate is None else [candidate]
         if made:
             found[name] = [{}, *(each.texts for each in made)]

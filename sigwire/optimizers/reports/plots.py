@@ -3,6 +3,7 @@
 score   the mean of each trial over the calls spent, a line for the best until then, the student with its interval; below it,
         if candidates raced, how many were still running
 cost    the mean of each candidate over its cost for 1,000 runs; the front of those with all rows is joined
+front   the first objective of candidates over the second; the entries of the front are joined
 rows    candidates by validation rows: won, lost or as the student; rows by how many candidates solve them
 """
 
@@ -17,6 +18,7 @@ from itertools import pairwise
 from typing import Protocol
 
 from sigwire.errors import InputError, suggest
+from sigwire.evaluate.pareto import pareto_front
 from sigwire.evaluate.statistics import mean_interval
 from sigwire.files.whole import write_whole
 from sigwire.optimizers.candidate import Candidate
@@ -90,10 +92,25 @@ class PlottedSearch(Protocol):
     def scores(self) -> Mapping[str, Mapping[str, float]]: ...
     @property
     def costs(self) -> Mapping[str, Spent]: ...
+    @property
+    def objectives(self) -> Sequence[str]: ...
+    @property
+    def outcomes(self) -> Mapping[str, Mapping[str, float]]: ...
+    @property
+    def front(self) -> Sequence[PlottedEntry]: ...
+
+
+class PlottedEntry(Protocol):
+    """An entry of the front, as plots read it."""
+
+    @property
+    def candidate(self) -> Candidate: ...
+    @property
+    def means(self) -> Mapping[str, float]: ...
 
 
 def plot(search: PlottedSearch, kind: str) -> Svg:
-    """Return a plot of a search: "score", "cost" or "rows". Raises ``InputError`` for other names."""
+    """Return a plot of a search: "score", "cost", "rows" or "front". Raises ``InputError`` for other names."""
     draw = _KINDS.get(kind)
     if draw is None:
         raise InputError(
@@ -216,12 +233,35 @@ def _costs(spent: Mapping[str, Spent]) -> tuple[str, dict[str, float]]:
 
 
 def _front(costs: Mapping[str, float], means: Mapping[str, float]) -> list[str]:
-    """Return the candidates that no cheaper one equals, by their cost."""
-    front: list[str] = []
-    for digest in sorted(costs, key=lambda each: (costs[each], -means[each])):
-        if not front or means[digest] > means[front[-1]]:
-            front.append(digest)
-    return front
+    """Return the candidates that no other beats in mean and cost, by their cost."""
+    return sorted(
+        pareto_front({digest: (means[digest], -cost) for digest, cost in costs.items()}), key=costs.__getitem__
+    )
+
+
+def _objectives(search: PlottedSearch) -> Svg:
+    if len(search.objectives) < 2:
+        raise InputError(
+            'The search had one objective, so there is no front (plotting). Search with objectives=("score", "tokens").'
+        )
+    up, across = search.objectives[:2]
+    means = {digest: found for digest, found in search.outcomes.items() if up in found and across in found}
+    xs, ys = ([found[name] for found in means.values()] for name in (across, up))
+    axes = _Axes.around(xs or [0.0], ys, _UNITS.get(across, across))
+    numbers = {trial.candidate.digest: f"trial {trial.number + 1}" for trial in search.trials}
+    front = {entry.candidate.digest: entry.means for entry in search.front}
+    dots: list[str] = []
+    for digest, found in {**means, **front}.items():
+        values = ", ".join(f"{name} {value:.4g}" for name, value in found.items())
+        title = f"{numbers.get(digest, 'the student')}: {values}"
+        radius = 6.0 if digest == search.winner.digest else 3.5
+        dots.append(axes.dot(found[across], found[up], radius, title, is_faint=digest not in front))
+    line = axes.steps(sorted((found[across], found[up]) for found in front.values()))
+    title = f"{up} of candidates over {across}; the large dot is the winner, faint ones are not on the front"
+    return axes.drawing(title, [*line, *dots])
+
+
+_UNITS: Mapping[str, str] = {"cost": "$", "seconds": "for a run"}
 
 
 def _rows(search: PlottedSearch) -> Svg:
@@ -249,7 +289,12 @@ def _rows(search: PlottedSearch) -> Svg:
 
 
 _ROW_LABEL, _ROW_HEIGHT = 5.0, 20
-_KINDS: Mapping[str, Callable[[PlottedSearch], Svg]] = {"score": _score, "cost": _cost, "rows": _rows}
+_KINDS: Mapping[str, Callable[[PlottedSearch], Svg]] = {
+    "score": _score,
+    "cost": _cost,
+    "rows": _rows,
+    "front": _objectives,
+}
 
 
 # --- drawing

@@ -18,6 +18,7 @@ from sigwire.modules.module import Module
 from sigwire.optimizers.candidate import Candidate, Slot
 from sigwire.optimizers.events import Measured, Proposed, RefusedText, SearchEvent, Spent, Warned
 from sigwire.optimizers.judge import Judge
+from sigwire.optimizers.reports.front import FrontEntry, front_table
 from sigwire.optimizers.reports.plots import Svg, plot
 from sigwire.optimizers.reports.prompts import winner_prompts
 from sigwire.optimizers.reports.text_diff import TextDiff
@@ -177,6 +178,8 @@ class OptimizationReport(HasCard):
     ``winner`` is what the program has, ``found`` what the rule found; they differ if the student was kept (``kept_student``:
     the reason). ``scores`` by candidate digest and validation row; ``subscores`` (what else the metric measured) by digest and
     name, means over validation rows; ``costs`` of all runs of a candidate, by digest.
+    ``objectives``: if there are several, their names; ``outcomes`` (their means over validation rows) by digest and name;
+    ``front``: the candidates that none beats in all of them, the highest score first.
     ``reused``: questions that were not asked, because the search had asked them before.
     ``calls``: calls and errors of tools, and warnings, of the whole search; ``winner_calls``: of the runs of the winner.
     ``segments``: the parts of a search that was resumed. ``prompts``: by predictor to which the winner gives demos, the
@@ -194,6 +197,9 @@ class OptimizationReport(HasCard):
     refused: tuple[RefusedText, ...] = ()
     scores: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])
     subscores: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])
+    objectives: tuple[str, ...] = ()
+    outcomes: Mapping[str, Mapping[str, float]] = field(default_factory=dict[str, Mapping[str, float]])
+    front: tuple[FrontEntry, ...] = ()
     costs: Mapping[str, Spent] = field(default_factory=dict[str, Spent])
     texts: Mapping[Slot, str] = field(default_factory=dict[str, str])  # of the student
     warnings: tuple[str, ...] = ()
@@ -226,7 +232,9 @@ class OptimizationReport(HasCard):
     # --- what it shows
 
     def plot(self, kind: str = "score") -> Svg:
-        """Return a plot: "score" over calls, "cost" (score over cost), or "rows" (candidates by rows)."""
+        """Return a plot: "score" over calls, "cost" (score over cost), "rows" (candidates by rows), or "front" (the first two
+        objectives). Raises ``InputError`` for "front" of a search with one objective.
+        """
         return plot(self, kind)
 
     def diffs(self, candidate: Candidate | None = None) -> dict[Slot, TextDiff]:
@@ -294,7 +302,8 @@ class OptimizationReport(HasCard):
                 shown = [number(mean), str(count_of_rows or "")]
                 table.append([str(each.number + 1), *shown, inline(self.described(each)), inline(each.fate)])
         changes = [Card(slot, rows=[("change", [diff.line])], is_open=True) for slot, diff in self.diffs().items()]
-        return Card(self.optimizer, self.headline, rows, children=[*changes, Card("trials", table=table)])
+        front = [Card("front", table=front_table(self.front, self.objectives), is_open=True)] if self.front else []
+        return Card(self.optimizer, self.headline, rows, children=[*changes, *front, Card("trials", table=table)])
 
     def _call_rows(self) -> list[tuple[str, list[str]]]:
         """Return the rows of tools and warnings, of the search and of the winner."""
@@ -321,6 +330,7 @@ class OptimizationReport(HasCard):
             "refused": [each.to_json() for each in self.refused],
             "scores": {digest: dict(found) for digest, found in self.scores.items()},
             "subscores": {digest: dict(found) for digest, found in self.subscores.items()},
+            **self._objectives_json(),
             "costs": {digest: cost.to_json() for digest, cost in self.costs.items()},
             "texts": dict(self.texts),
             "warnings": list(self.warnings),
@@ -331,6 +341,15 @@ class OptimizationReport(HasCard):
             "winner_calls": self.winner_calls.to_json(),
             "segments": [each.to_json() for each in self.segments],
             "prompts": {name: list(messages) for name, messages in self.prompts.items()},
+        }
+
+    def _objectives_json(self) -> JsonObject:
+        if not self.objectives:
+            return {}
+        return {
+            "objectives": list(self.objectives),
+            "outcomes": {digest: dict(found) for digest, found in self.outcomes.items()},
+            "front": [each.to_json() for each in self.front],
         }
 
     @classmethod

@@ -3,8 +3,8 @@
 const report = data.report;
 const trialRows = report.trials.map((trial, at) => ({ id: String(trial.number + 1), trial, diff: data.diffs[at], ...data.known[at] }));
 const mostRows = Math.max(...trialRows.map(({ rows }) => rows || 0));
-const winner = JSON.stringify([report.winner.texts || {}, report.winner.demos || {}, report.winner.lm_options || {}]);
-const isWinner = ({ candidate }) => JSON.stringify([candidate.texts || {}, candidate.demos || {}, candidate.lm_options || {}]) === winner;
+const winner = JSON.stringify([report.winner.texts || {}, report.winner.demos || {}, report.winner.lm_options || {}, report.winner.choices || {}]);
+const isWinner = ({ candidate }) => JSON.stringify([candidate.texts || {}, candidate.demos || {}, candidate.lm_options || {}, candidate.choices || {}]) === winner;
 
 function trialView() {
   const counted = (key, label, test) => ({ key, label: `${label} ${number(trialRows.filter(test).length)}`, test });
@@ -22,17 +22,17 @@ function trialView() {
     counted("all-rows", "on all rows", ({ rows }) => rows && rows === mostRows),
     counted("dropped", "dropped", ({ rows, trial }) => trial.fate && rows !== mostRows),
   ];
-  const searched = ({ id, name, trial: { origin, fate, candidate } }) => [id, name, origin, fate, candidate.texts, candidate.demos, candidate.lm_options];
+  const searched = ({ id, name, trial: { origin, fate, candidate } }) => [id, name, origin, fate, candidate.texts, candidate.demos, candidate.lm_options, candidate.choices];
   return { rows: trialRows, columns, filters, searched, sort: "number", detail: trialDetail };
 }
 function trialDetail({ trial, diff }) {
   const texts = Object.entries(trial.candidate.texts || {});
   const demos = Object.entries(trial.candidate.demos || {});
-  const options = Object.entries(trial.candidate.lm_options || {});
+  const options = Object.entries({ ...trial.candidate.lm_options, ...trial.candidate.choices });
   return [
     ...texts.flatMap(([slot, text]) => section(slot, element("div.diff", diff?.[slot] ? diff[slot].map(part) : whole(text)))),
     ...demos.flatMap(([name, found]) => section(`${count(found.length, "demo")} of ${name}`, found.map(demo))),
-    ...section("options of the model", options.length ? element("pre", whole(trial.candidate.lm_options)) : []),
+    ...section("options of the model", options.length ? element("pre", whole(Object.fromEntries(options))) : []),
     texts.length + demos.length + options.length ? "" : element("p.line", "as the student"),
     trial.fate ? element("p.line", trial.fate) : "",
   ];

@@ -37,6 +37,8 @@ class PagedSearch(Protocol[T]):
     @property
     def headline(self) -> str: ...
     @property
+    def objectives(self) -> Sequence[str]: ...
+    @property
     def winner(self) -> Candidate: ...
     @property
     def trials(self) -> Sequence[T]: ...
@@ -92,6 +94,12 @@ def _plots(search: PagedSearch[T]) -> Iterator[tuple[str, str]]:
     band = "the band is the student's 95 % interval, the large dot the winner, faint ones ran on fewer rows"
     yield f"mean score of trials over calls; {band}", search.plot("score").fluid
     yield "mean score of candidates over cost; large: the winner, faint: on fewer rows", search.plot("cost").fluid
+    if len(search.objectives) > 1:
+        up, across = search.objectives[:2]
+        yield (
+            f"{up} of candidates over {across}; joined: those that none beats in all objectives",
+            search.plot("front").fluid,
+        )
 
 
 def _changes(search: PagedSearch[T]) -> Iterator[str]:
@@ -112,8 +120,8 @@ def _demos(search: PagedSearch[T]) -> Iterator[str]:
             table = [["row", "made by", "fields"]]
             table += [[demo.row, "a run" if demo.augmented else "labels", _shown(demo.fields)] for demo in demos]
             yield summary.cards([Card(name, count(len(demos), "demo"), table=table if demos else ())])
-    if winner.lm_options:
-        rows = [(name, [str(value)]) for name, value in winner.lm_options.items()]
+    if options := {**winner.lm_options, **winner.choices}:
+        rows = [(name, [str(value)]) for name, value in options.items()]
         yield summary.cards([Card("options of the model", rows=rows)])
 
 

@@ -12,7 +12,6 @@ from sigwire.errors import BudgetSpent, ConfigurationError
 from sigwire.modules.module import Module
 from sigwire.optimizers.candidate import Candidate
 from sigwire.optimizers.events import Kept
-from sigwire.optimizers.judge import Judge
 from sigwire.optimizers.optimizer import Optimizer, SearchOptions
 from sigwire.optimizers.reports.programs import scored_programs
 from sigwire.optimizers.reports.report import OptimizationReport
@@ -119,6 +118,7 @@ class BetterTogether(Optimizer):
                 yield from measure(found, task.val)
                 yield from report(Kept(found, _ARROW.join(names[: number + 1])))
                 leader = task.judge.ranked([leader, found], task.val)[0]
+                found = leader if task.judge.fell(found) else found
         except BudgetSpent:
             pass
         return leader
@@ -149,20 +149,13 @@ def _step_task(task: Task, found: Candidate, optimizer: Optimizer, number: int, 
     train = list(task.train)
     if shuffles and number:
         task.rng("between steps", number).shuffle(train)
-    judge = Judge(
-        task.judge.table,
-        confidence=task.judge.confidence,
-        strategy=task.judge.strategy,
-        threshold=optimizer.metric_threshold,
-        seed=task.seed,
-    )
     return replace(
         task,
         baseline=found,
         teacher=found if number else task.teacher,
         slots={slot: found.texts.get(slot, text) for slot, text in task.slots.items() if _family(slot) in tunes},
         train=tuple(train),
-        judge=task.judge if task.plan else judge,
+        judge=task.judge if task.plan else task.judge.with_threshold(optimizer.metric_threshold),
         tunes=tunes,
         is_taught=bool(found.demos) or task.is_taught,
     )

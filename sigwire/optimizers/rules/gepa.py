@@ -21,6 +21,7 @@ __all__ = ["GEPA"]
 _TURNS = {"light": 26, "medium": 52, "heavy": 104}
 _SELECTIONS = ("pareto", "current_best", "epsilon_greedy")
 _SELECTORS = ("blame", "round_robin", "all")
+_FRONTIERS = ("rows", "objectives", "both", "each")
 _TRACKING = "no service is called; on_event gets each event of the search, and the program's report has them all"
 _REFUSED = {
     **dict.fromkeys(("use_wandb", "wandb_api_key", "wandb_init_kwargs", "use_mlflow"), _TRACKING),
@@ -44,7 +45,9 @@ class GEPA(Optimizer):
     failing runs passed), "round_robin", "all", or a function as in the ``gepa`` package. ``instruction_proposer(candidate,
     reflective_dataset, components_to_update)`` replaces the writing model: it returns texts by component, which is the name of
     a predictor for its instruction and a slot such as ``answer.tools.search.desc`` for the text of a tool. ``log_dir`` has the
-    journal. ``warn_on_score_mismatch`` is accepted: the score of a run is that of one call of the metric.
+    journal. ``frontier``: what a parent leads in: "rows" (the score of a row; the default), "objectives" (the mean of one of
+    ``objectives``, or without them of a subscore), "both", or "each" (an objective of a row; the default with ``objectives``).
+    ``warn_on_score_mismatch`` is accepted: the score of a run is that of one call of the metric.
 
     Tools: if runs fail by calls of wrong tools or with wrong arguments, the descriptions of all tools that these runs blame are
     rewritten together; ``tune={"instructions"}`` turns this off, ``tune={"tools", "tool_names"}`` tunes names as well.
@@ -53,6 +56,7 @@ class GEPA(Optimizer):
 
     _fixed_tunes = frozenset({"instructions", "tools"})
     _explains = True
+    _draws_labels = True
     _hooks: ClassVar[Sequence[str]] = ("evolution_plan",)
     _refused = _REFUSED
 
@@ -79,6 +83,7 @@ class GEPA(Optimizer):
         log_dir: str | None = None,
         warn_on_score_mismatch: bool = True,
         prompt_model: Any = None,
+        frontier: str | None = None,
         **search: Unpack[SearchOptions],
     ) -> None:
         if max_metric_calls is not None and search.get("budget") is None and max_metric_calls < 1:
@@ -101,6 +106,7 @@ class GEPA(Optimizer):
         self.instruction_proposer = instruction_proposer
         self.use_merge, self.max_merge_invocations = use_merge, max_merge_invocations or 0
         self.track_stats = track_stats
+        self.frontier = frontier or ("each" if len(search.get("objectives", ())) > 1 else "rows")
         self._check()
 
     def _check(self) -> None:
@@ -119,6 +125,7 @@ class GEPA(Optimizer):
                 callable(self.component_selector) or self.component_selector in _SELECTORS,
                 _SELECTORS,
             ),
+            ("frontier", self.frontier in _FRONTIERS, _FRONTIERS),
         )
         for name, fits, known in checks:
             if not fits:
@@ -155,6 +162,7 @@ class GEPA(Optimizer):
             proposer=self.instruction_proposer,
             parse_failures=self.add_format_failure_as_feedback,
             is_limited=runs < auto,
+            frontier=self.frontier,
         )
 
     def _most(self, task: Task) -> tuple[int, int]:

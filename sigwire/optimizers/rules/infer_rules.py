@@ -104,7 +104,7 @@ class InferRules(Optimizer):
         if not rules:
             return base
         text = "\n".join([instruction, "", _HEADING, *(f"- {each}" for each in rules)])
-        return (yield from accepted(base, slot, text, known)) or base
+        return (yield from accepted(task, base, slot, text, known)) or base
 
 
 def _distinct(rules: Sequence[object]) -> list[str]:

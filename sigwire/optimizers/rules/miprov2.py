@@ -12,6 +12,7 @@ from sigwire.optimizers.candidate import Candidate
 from sigwire.optimizers.events import Kept, Proposed
 from sigwire.optimizers.operators.choosing import DemoSets, Instructions, demo_sets, joined
 from sigwire.optimizers.operators.climbing import climb
+from sigwire.optimizers.operators.labels import other_labels, picked, sizes_of_choices
 from sigwire.optimizers.operators.proposing import TIPS, evidence, proposed, summary_of
 from sigwire.optimizers.operators.racing import race
 from sigwire.optimizers.optimizer import Optimizer, SearchOptions
@@ -39,6 +40,7 @@ class MIPROv2(Optimizer):
     too, and rewritings of tools that the student confuses. Trials are proposed by TPE (Bergstra et al. 2011) in batches; the
     candidates of a batch race against the leader. Options of other libraries without effect here (``minibatch`` among them:
     races decide how many rows a candidate needs) are accepted with a warning. ``log_dir`` has the journal.
+    With ``choices`` a trial draws a label of each as well, and at the end the leader races against its other labels.
     Cost: up to 3 · max_bootstrapped_demos successes of runs for the demos, 1 + n · P writing calls for n instructions and P
     predictors, and races of about 2 · trials · 8 runs.
     """
@@ -66,6 +68,7 @@ class MIPROv2(Optimizer):
         "verbose": "program.optimization and on_event= have each step",
     }
     _fixed_tunes = frozenset({"instructions", "demos", "tools"})
+    _draws_labels = True
 
     def __init__(
         self,
@@ -121,20 +124,26 @@ class MIPROv2(Optimizer):
                 for kind, found in (("text", texts), ("demos", demos), ("tools", tools))
                 for name in found
             }
+            names |= sizes_of_choices(task)
             sampler = task.choices("trials", {name: size for name, size in names.items() if size > 1})
             left = options["num_trials"] or _trials(count, len(names))
             while left > 0:
                 choices = sampler.ask(min(_BATCH, left))
                 left -= len(choices)
-                arms = [joined(task, choice, texts, demos, tools) for choice in choices]
+                arms = [picked(task, joined(task, choice, texts, demos, tools), choice) for choice in choices]
                 for arm in arms:
-                    yield from report(Proposed(arm, "instruction and demos", (*arm.texts, *arm.demos)))
+                    changes = (*arm.texts, *arm.demos, *arm.choices)
+                    yield from report(Proposed(arm, "instruction and demos", changes))
                 result = yield from race(task, arms, task.val, keep=leader)
                 for choice, arm in zip(choices, arms, strict=True):
                     sampler.learn(choice, task.judge.advantage(arm, leader, task.val))
                 if task.judge.is_better(result.leader, leader, task.val):
                     leader = result.leader
                     yield from report(Kept(leader, f"{left} trials left"))
+            if others := other_labels(task, leader):
+                for each in others:
+                    yield from report(Proposed(each, "another choice", tuple(each.choices)))
+                leader = (yield from race(task, others, task.val, keep=leader)).leader
             for name in texts:
                 leader = yield from climb(task, leader, name, [], count=_REFINED, temperature=self.init_temperature)
         except BudgetSpent:

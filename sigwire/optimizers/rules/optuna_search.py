@@ -10,6 +10,7 @@ from sigwire.modules.module import Module
 from sigwire.optimizers.candidate import Candidate, Demo
 from sigwire.optimizers.events import Measured, Proposed
 from sigwire.optimizers.operators.demos import Success, collect_successes, demos_of, labelled, taught
+from sigwire.optimizers.operators.labels import picked, sizes_of_choices
 from sigwire.optimizers.operators.racing import measure_affordable, race
 from sigwire.optimizers.optimizer import SearchOptions
 from sigwire.optimizers.reports.programs import scored_programs
@@ -40,6 +41,7 @@ class BootstrapFewShotWithOptuna(Bootstrapping):
 
     _compile_options: ClassVar[Mapping[str, Any]] = {"max_demos": None}
     _is_fair_on_training_rows = True
+    _draws_labels = True
 
     def __init__(
         self,
@@ -93,7 +95,7 @@ class BootstrapFewShotWithOptuna(Bootstrapping):
         self, task: Task, sets: Mapping[str, Sequence[tuple[Demo, ...]]], rows: Sequence[str], tried: list[Candidate]
     ) -> RuleSteps[None]:
         """Run the trials in batches; add their candidates to ``tried``."""
-        sampler = task.choices("optuna", {name: len(found) for name, found in sets.items()})
+        sampler = task.choices("optuna", {name: len(found) for name, found in sets.items()} | sizes_of_choices(task))
         for at in range(0, self.num_candidate_programs, _BATCH):
             choices = sampler.ask(min(_BATCH, self.num_candidate_programs - at))
             candidates = [_candidate(task, sets, choice) for choice in choices]
@@ -127,6 +129,6 @@ class BootstrapFewShotWithOptuna(Bootstrapping):
 
 def _candidate(task: Task, sets: Mapping[str, Sequence[tuple[Demo, ...]]], choice: Choice) -> Candidate:
     candidate = task.baseline
-    for name, number in choice.items():
-        candidate = candidate.with_demos(name, sets[name][number], task.baseline.digest)
-    return candidate
+    for name, found in sets.items():
+        candidate = candidate.with_demos(name, found[choice[name]], task.baseline.digest)
+    return picked(task, candidate, choice)
