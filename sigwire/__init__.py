@@ -39,6 +39,7 @@ _NAMES: dict[str, dict[str, str]] = {
         "sigwire.signatures.declarations": "InputField OutputField",
         "sigwire.signatures.signature": "Signature ensure_signature make_signature",
         "sigwire.signatures.types.text": "Code Reasoning",
+        "sigwire.signatures.criteria": "Criteria",
         "sigwire.core.evidence": "DecisionRule Evidence",
     },
     "Programs": {

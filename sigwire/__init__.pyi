@@ -3,6 +3,7 @@
 
 # Signatures
 from sigwire.core.evidence import DecisionRule, Evidence
+from sigwire.signatures.criteria import Criteria
 from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature, ensure_signature, make_signature
 from sigwire.signatures.types.text import Code, Reasoning
@@ -276,6 +277,7 @@ __all__ = [
     "ConfigurationError",
     "ContentFiltered",
     "ContextWindowExceededError",
+    "Criteria",
     "DataError",
     "DataSplit",
     "DecisionRule",

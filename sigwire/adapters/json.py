@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from sigwire.adapters.base import Adapter
 from sigwire.adapters.options import ToolsMode
 from sigwire.adapters.prompts.layout import INPUT_HEADERS, Layout, VisibleFields
+from sigwire.adapters.values.criteria_text import describe_criteria
 from sigwire.adapters.values.objects import FieldReadings, ObjectCodec
 from sigwire.adapters.values.type_text import brief_type_text, type_suffix
 from sigwire.core.capabilities import Capabilities
@@ -119,8 +120,10 @@ class JSONLayout(Layout):
         return ResponseFormat(schema, required=self._required)
 
 
-def output_schema(outputs: tuple[FieldSpec, ...]) -> JsonObject:
+def output_schema(outputs: tuple[FieldSpec, ...], *, keeps_criteria: bool = False) -> JsonObject:
     """Return the JSON Schema of an object with these outputs; fields share their definitions.
+
+    Criteria are written as descriptions, unless a model that decides reads them.
 
     >>> from sigwire.signatures import Signature
     >>> output_schema(Signature("question -> score: float").spec.outputs)["required"]
@@ -131,9 +134,11 @@ def output_schema(outputs: tuple[FieldSpec, ...]) -> JsonObject:
     schemas, shared = TypeAdapter.json_schemas([(spec.name, "validation", spec.adapter) for spec in outputs])
     properties: dict[str, Any] = {}
     for spec in outputs:
-        schema: dict[str, Any] = dict(schemas[spec.name, "validation"])
-        if spec.description and "$ref" not in schema:
-            schema["description"] = spec.description
-        properties[spec.name] = schema
+        member: dict[str, Any] = dict(schemas[spec.name, "validation"])
+        if spec.description and "$ref" not in member:
+            member["description"] = spec.description
+        properties[spec.name] = member
     required: list[Any] = [spec.name for spec in outputs if spec.required]
-    return {"type": "object", "properties": properties, "required": required, "additionalProperties": False, **shared}
+    schema: JsonObject = {"type": "object", "properties": properties, "required": required}
+    whole = {**schema, "additionalProperties": False, **shared}
+    return whole if keeps_criteria else describe_criteria(whole)

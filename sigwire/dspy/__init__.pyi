@@ -5,6 +5,7 @@
 from sigwire.core.evidence import DecisionRule, Evidence
 from sigwire.dspy.signatures import InputField, OutputField
 from sigwire.dspy.types import Code, Reasoning
+from sigwire.signatures.criteria import Criteria
 from sigwire.signatures.signature import Signature, ensure_signature, make_signature
 
 # Programs
@@ -340,6 +341,7 @@ __all__ = [
     "ConfigurationError",
     "ContentFiltered",
     "ContextWindowExceededError",
+    "Criteria",
     "DSPyError",
     "DataError",
     "DataSplit",

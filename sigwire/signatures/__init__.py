@@ -5,6 +5,7 @@ json_form     the JSON of values of a type, written and read
 fields        FieldSpec, SignatureSpec: the view that adapters read   declarations  InputField, OutputField
 parser        the string form, parsed without evaluation              state        the texts that optimizers change, as JSON
 roles         the meaning of a field's type: value, tools, media ...  annotations  walk a type expression
+criteria      descriptions of values, levels; deciding outputs
 types         History, Image, Audio, File, Reasoning, Code            cards        the cards of signatures and histories
 """
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
 __all__ = [
-    "FieldSpec", "SignatureSpec", "check_roles", "compile_bare", "compile_field", "fields_of", "infer_prefix",
+    "CHECKS", "FieldSpec", "SignatureSpec", "check_roles", "compile_bare", "compile_field", "fields_of", "infer_prefix",
     "list_names", "make_spec", "plain_history", "recompile", "replace_fields", "restored", "typed_history",
 ]  # fmt: skip
 
@@ -230,7 +230,7 @@ def compile_field(name: str, annotation: TypeExpression, declared: FieldInfo) ->
     default = UNSET if info.default is PydanticUndefined or info.default is ... else info.default
     factory = cast("Callable[[], object] | None", info.default_factory)
     nullable = allows_none(info.annotation)
-    return FieldSpec(
+    spec = FieldSpec(
         name=name,
         annotation=info.annotation,
         direction=direction,
@@ -245,7 +245,13 @@ def compile_field(name: str, annotation: TypeExpression, declared: FieldInfo) ->
         metadata=tuple(info.metadata),
         _info=info,
     )
+    for check in CHECKS:
+        check(spec)
+    return spec
 
+
+CHECKS: list[Callable[[FieldSpec], None]] = []
+"""Checks of compiled fields, by files of this package that few programs load."""
 
 _PLAIN = (bool, float, int, str)
 

@@ -16,7 +16,7 @@ from sigwire.adapters.prompts.escaping import AnyEscaper, line_escaper
 from sigwire.adapters.text_tools.render import one_line
 from sigwire.adapters.values.codecs import FieldCodec
 from sigwire.adapters.values.objects import FieldReadings
-from sigwire.adapters.values.type_text import TypeStyle, field_type_text
+from sigwire.adapters.values.type_text import TypeStyle, field_type_text, has_criteria
 from sigwire.core.messages import Part
 from sigwire.core.parts import TextPart
 from sigwire.core.record import FieldValues
@@ -148,7 +148,7 @@ class Layout(ABC):
     def _describe(self, spec: FieldSpec) -> str:
         meaning = "; ".join(one_line(text) for text in (spec.description, spec.constraints) if text.strip())
         kind = field_type_text(spec, self.visible.types)
-        if "\n" in kind or len(kind) > 60:
+        if "\n" in kind or len(kind) > 60 or has_criteria(spec):
             below = kind.replace("\n", "\n  ")
             return f"- {spec.name}{': ' + meaning if meaning else ''}\n  type: {below}"
         return f"- {spec.name} ({kind}){': ' + meaning if meaning else ''}"

@@ -19,13 +19,22 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, ClassVar, Literal, TypeAlias
 
+from sigwire.adapters.values.criteria_text import criteria_text, describe_criteria
 from sigwire.adapters.values.type_shape import Shape, compile_type, enum_values
 from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.narrow import is_items, is_object
 from sigwire.errors import FieldDefinitionError
 from sigwire.signatures.fields import FieldSpec
 
-__all__ = ["TypeStyle", "brief_type_text", "compact_text", "field_type_text", "schema_text", "type_suffix"]
+__all__ = [
+    "TypeStyle",
+    "brief_type_text",
+    "compact_text",
+    "field_type_text",
+    "has_criteria",
+    "schema_text",
+    "type_suffix",
+]
 
 TypeStyle: TypeAlias = Literal["compact", "schema"]
 
@@ -49,9 +58,19 @@ def field_type_text(spec: FieldSpec, style: TypeStyle = "compact") -> str:
     return _field_text(spec, style)
 
 
+def has_criteria(spec: FieldSpec) -> bool:
+    """Return True if the type text of a field ends with criteria of the field itself."""
+    return bool(spec.metadata) and spec.role == "value" and bool(criteria_text(compile_type(spec).shape.schema))
+
+
 def brief_type_text(spec: FieldSpec, limit: int) -> str:
-    """Return the compact type of a field if it is one line of at most ``limit`` characters, else an empty text."""
+    """Return the compact type of a field if it is one line of at most ``limit`` characters, else an empty text.
+
+    The criteria of the field are left out.
+    """
     text = field_type_text(spec)
+    if has_criteria(spec):
+        text = text.removesuffix(f"  // {criteria_text(compile_type(spec).shape.schema)}")
     return text if len(text) <= limit and "\n" not in text else ""
 
 
@@ -110,7 +129,7 @@ def schema_text(shape: Shape) -> str:
     >>> schema_text(Shape({"type": "integer", "title": "Age", "minimum": 0}))
     '{"type":"integer","minimum":0}'
     """
-    return dumps(_without_titles(shape.schema))
+    return dumps(_without_titles(describe_criteria(shape.schema)))
 
 
 def _without_titles(schema: object) -> object:
@@ -162,7 +181,8 @@ class _TypeWriter:
         return [name for name in shared if len(self._text(self._shape.definitions[name])) > _MAX_REPEATED]
 
     def write(self) -> str:
-        lines = [self._text(self._shape.schema)]
+        own = criteria_text(self._shape.schema)
+        lines = [self._text(self._shape.schema) + (f"  // {own}" if own else "")]
         for name in self._named:
             schema = self._shape.definitions[name]
             lines.append(f"where {name} = {self._text(schema)}{_comment(schema)}")
@@ -305,7 +325,8 @@ def _size_limits(low: JsonValue, high: JsonValue, unit: str) -> Iterator[str]:
 
 def _comment(schema: object) -> str:
     text = schema.get("description") if is_object(schema) else None
-    return f"  // {' '.join(str(text).split())}" if text else ""
+    texts = [each for each in (" ".join(str(text or "").split()), criteria_text(schema)) if each]
+    return f"  // {'; '.join(texts)}" if texts else ""
 
 
 def _references(schema: object) -> Iterator[str]:
