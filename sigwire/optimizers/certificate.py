@@ -24,6 +24,7 @@ __all__ = [
     "Policy",
     "StageRow",
     "answering_stage",
+    "certificate_rows",
     "certify",
     "fewest_rows",
     "loss_p_value",
@@ -83,6 +84,21 @@ class Certificate(Value):
             f"loss of answered rows at most {self.risk:g} with confidence {self.confidence:g} ({self.rows} rows: "
             f"{self.answered} answered, loss {self.loss:.2g}, p {self.p_value:.2g})"
         )
+
+
+def certificate_rows(certificate: Certificate) -> list[tuple[str, list[str]]]:
+    """Return the rows of a certificate for a card."""
+    found = certificate
+    stages = [
+        f"stage {at}: {n} rows, " + ("never" if least >= NEVER else f"from {least:.3g}")
+        for at, (n, least) in enumerate(zip(found.by_stage, found.least, strict=True))
+    ]
+    answered = f"{found.answered} answered ({found.coverage:.0%})"
+    tested = f"{found.rows} rows: {answered}, loss {found.loss:.3g}, p {found.p_value:.2g}"
+    bound = f"loss of answered rows at most {found.risk:g} with confidence {found.confidence:g}"
+    return [
+        ("certificate", [bound, tested, *(stages if len(stages) > 1 else [f"least confidence {found.least[0]:.3g}"])])
+    ]
 
 
 def fewest_rows(risk: float, confidence: float) -> int:
