@@ -141,6 +141,10 @@ class Adapter(ChecksKeywords, AdapterOptions, ABC):
         """
         return None
 
+    def reading_model(self) -> Any:
+        """Return the model that writes the outputs as fields; ``None``: that of the call. A subclass may override it."""
+        return None
+
     def _tools_mode(self, capabilities: Capabilities, warnings: list[LMWarning]) -> ToolsMode:
         wanted = capabilities.native_tools if self.native_tools is None else self.native_tools
         if not wanted or capabilities.native_tools:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from sigwire.adapters.base import Adapter
-from sigwire.adapters.prompts.layout import INPUT_HEADERS, Layout, VisibleFields, spelled_names
+from sigwire.adapters.prompts.layout import INPUT_HEADERS, Layout, VisibleFields, spelled_names, value_place
 from sigwire.adapters.values.objects import FieldReadings, ObjectCodec
 from sigwire.adapters.values.type_text import type_suffix
 from sigwire.core.capabilities import Capabilities
@@ -86,6 +86,14 @@ class ChatLayout(Layout):
 
     def starts_outputs(self, text: str) -> bool:
         return _HEADER.match("\n" + text) is not None
+
+    def places(self, text: str) -> dict[str, tuple[int, int]]:
+        found = list(_HEADER.finditer("\n" + text))  # positions are one too high
+        ends = [each.start() - 1 for each in found[1:]] + [len(text)]
+        return {
+            self._names.get(each[1].lower(), each[1]): value_place(text, max(each.end() - 1, 0), max(end, 0))
+            for each, end in reversed(list(zip(found, ends, strict=True)))
+        }
 
     def output_reader(self, events: FieldEvents) -> OutputReader:
         from sigwire.adapters.streaming.chat_sections import ChatSectionReader

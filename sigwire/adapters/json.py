@@ -17,6 +17,7 @@ from sigwire.adapters.base import Adapter
 from sigwire.adapters.options import ToolsMode
 from sigwire.adapters.prompts.layout import INPUT_HEADERS, Layout, VisibleFields
 from sigwire.adapters.values.criteria_text import describe_criteria
+from sigwire.adapters.values.json_places import places_in_json
 from sigwire.adapters.values.objects import FieldReadings, ObjectCodec
 from sigwire.adapters.values.type_text import brief_type_text, type_suffix
 from sigwire.core.capabilities import Capabilities
@@ -106,6 +107,10 @@ class JSONLayout(Layout):
 
     def starts_outputs(self, text: str) -> bool:
         return text.startswith("{")
+
+    def places(self, text: str) -> dict[str, tuple[int, int]]:
+        found = places_in_json(text, max(text.find("{"), 0))
+        return {str(path[0]): place for path, place in found.items() if len(path) == 1}
 
     def output_reader(self, events: FieldEvents) -> OutputReader:
         from sigwire.adapters.streaming.json_members import JsonMemberReader

@@ -60,6 +60,7 @@ class ParsedChoice(NamedTuple):
 
     fields: dict[str, Any]
     repairs: tuple[Repair, ...] = ()
+    evidence: Mapping[str, Any] | None = None  # of the second request of an adapter
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,6 +314,15 @@ class Plan:
             fields = self.fields_outside_text(choice)
             reading.values.update(fields if choice.reasoning else self._with_written(fields, reading))
         return ParsedChoice(reading.values, tuple(reading.repairs))
+
+    def places(self, text: str) -> Mapping[str, tuple[int, int]]:
+        """Return where the values of outputs stand in an answer, as start and end. Thinking in front of it is skipped."""
+        if "</think" not in text and "[/THINK]" not in text:
+            return self.setup.written.places(text)
+        answer, _ = self._without_thoughts(text.lstrip())
+        before = len(text) - len(answer)
+        found = self.setup.written.places(answer)
+        return {name: (start + before, end + before) for name, (start, end) in found.items()}
 
     def _with_thought(self, reading: FieldReadings, thought: str) -> FieldReadings:
         """Use thinking for reasoning that the model did not write. An answer of a thinking model is valid without both."""

@@ -49,6 +49,10 @@ class TwoStepAdapter(Adapter):
                 "TwoStepAdapter(sigwire.LM(...))."
             )
 
+    def reading_model(self) -> Any:
+        """Return the model that extracts the fields."""
+        return self.extraction_model
+
     def layout(self, visible: VisibleFields, capabilities: Capabilities) -> Layout:
         """Return a layout of plain text."""
         return PlainLayout(visible)

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from sigwire.adapters.base import Adapter
 from sigwire.adapters.prompts.escaping import AnyEscaper, EscaperPair, line_escaper, tag_escaper
-from sigwire.adapters.prompts.layout import Layout, VisibleFields
+from sigwire.adapters.prompts.layout import Layout, VisibleFields, value_place
 from sigwire.adapters.values.nested_tags import read_tags, with_lists
 from sigwire.adapters.values.objects import FieldReadings
 from sigwire.adapters.values.type_shape import compile_type
@@ -94,6 +94,15 @@ class XMLLayout(Layout):
 
     def starts_outputs(self, text: str) -> bool:
         return self._opener is not None and self._opener.match(text) is not None
+
+    def places(self, text: str) -> dict[str, tuple[int, int]]:
+        found: dict[str, tuple[int, int]] = {}
+        for name in self.codecs:
+            start = text.find(f"<{name}>")
+            end = text.find(f"</{name}>", start)
+            if 0 <= start < end:
+                found[name] = value_place(text, start + len(name) + 2, end)
+        return found
 
     def output_reader(self, events: FieldEvents) -> OutputReader | None:
         from sigwire.adapters.streaming.xml_tags import XmlTagReader

@@ -29,6 +29,7 @@ from sigwire.errors import InputError
 from sigwire.show.card import HasCard
 
 if TYPE_CHECKING:
+    from sigwire.core.evidence import Evidence
     from sigwire.core.json import JsonObject
     from sigwire.core.response import Attempt, Choice, Repair, Response
 
@@ -114,8 +115,8 @@ class Prediction(Example):
     """The result of a module: the output fields, and metadata.
 
     Metadata: ``response`` and ``choice`` (the canonical answer), ``usage``, ``warnings``, ``repairs`` (accepted deviations),
-    ``attempts`` (every exchange), ``mode`` (how outputs were requested), ``completions`` (all candidates), ``run`` (the
-    ``CallReport``: usage, attempts and warnings are those of all calls inside). A field of the same name wins.
+    ``evidence`` (distributions of deciding outputs, by path), ``attempts`` (every exchange), ``mode`` (how outputs were
+    requested), ``completions`` (all candidates), ``run`` (the ``CallReport``: usage, attempts and warnings are those of all calls inside). A field of the same name wins.
 
     A prediction with a field ``score`` acts as that number: in ``float()``, ``+``, ``/``, ``sum``, comparisons with numbers
     and predictions, and in truth tests, so ``Prediction(score=0)`` of a metric is a failure. Without ``score``, a
@@ -144,6 +145,7 @@ class Prediction(Example):
         completions: Completions | Sequence[FieldValues] | None = None,
         made_by: str = "",
         seconds: float = 0.0,
+        evidence: Mapping[str, Evidence] | None = None,
     ) -> Self:
         """Return a prediction that owns ``fields`` (not copied).
 
@@ -151,6 +153,8 @@ class Prediction(Example):
         predictor, for its report.
         """
         meta = Meta(signature, response, choice, repairs, mode, attempts, completions, None, None, made_by, seconds)
+        if evidence is not None:
+            meta.evidence = evidence
         return new_record(cls, fields, None, meta)
 
     @classmethod
@@ -172,6 +176,7 @@ class Prediction(Example):
         response = _FromMeta(lambda record: record._meta.response)
         choice = _FromMeta(lambda record: record._meta.choice)
         repairs = _FromMeta(lambda record: record._meta.repairs)
+        evidence = _FromMeta(lambda record: dict(record._meta.evidence or {}))
         mode = _FromMeta(lambda record: record._meta.mode)
         attempts = _FromMeta(lambda record: _report().attempts_of(record._meta))
         warnings = _FromMeta(lambda record: _report().warnings_of(record._meta))
@@ -250,6 +255,7 @@ class Prediction(Example):
             "completions": None if meta.completions is None else [dump(row) for row in self._candidates().rows],
             "lm_usage": meta.lm_usage and to_plain(meta.lm_usage),
             "run": meta.report and meta.report.to_json(),
+            "evidence": meta.evidence and {path: each.to_json() for path, each in meta.evidence.items()},
         }
         return {**data, **{name: value for name, value in extra.items() if value is not None and value != []}}
 
@@ -274,8 +280,18 @@ class Prediction(Example):
                 None if rows is None else Completions([load(row) for row in rows]),
                 data.get("lm_usage"),
                 _report().CallReport.from_json(data["run"]) if "run" in data else None,
+                evidence=_load_evidence(data["evidence"], signature) if "evidence" in data else None,
             )
         return record
+
+
+def _load_evidence(data: Mapping[str, Any], signature: DeclaresFields | None) -> dict[str, Evidence]:
+    """Decode evidence; with a signature, its values get their declared types."""
+    from sigwire.core.evidence import Evidence
+
+    found = {path: Evidence.from_json(each) for path, each in data.items()}
+    typed: Callable[[dict[str, Evidence]], dict[str, Evidence]] | None = getattr(signature, "typed_evidence", None)
+    return found if typed is None else typed(found)
 
 
 def _report() -> Any:

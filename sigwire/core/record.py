@@ -85,6 +85,7 @@ class Record(HasLine):
         response: FieldValue
         choice: FieldValue
         repairs: FieldValue
+        evidence: FieldValue
         warnings: FieldValue
         attempts: FieldValue
         mode: FieldValue
@@ -232,6 +233,7 @@ def keep_values(*classes: type[Any]) -> None:
 class Meta:
     """The metadata of a prediction. One slot of the record, so that making a record is cheap.
 
+    ``evidence``: of deciding outputs, by path.
     ``report``: the ``CallReport`` of a program in which others ran. A predictor has none: ``made_by`` (its class) and
     ``seconds`` are kept for one that is read.
     """
@@ -247,13 +249,14 @@ class Meta:
     report: Any = None
     made_by: str = ""
     seconds: float = 0.0
+    evidence: Any = None
 
     def with_report(self, report: Any) -> Self:
         """Return a copy with a report. (``replace`` is slow.)"""
         if type(self) is not Meta:
             return replace(self, report=report)
         known = self.signature, self.response, self.choice, self.repairs, self.mode, self.attempts, self.completions
-        return type(self)(*known, self.lm_usage, report, self.made_by, self.seconds)
+        return type(self)(*known, self.lm_usage, report, self.made_by, self.seconds, self.evidence)
 
 
 _NO_META = Meta()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from sigwire.core.json import JsonObject, Value
 from sigwire.core.record import Meta, Record
@@ -30,8 +30,9 @@ class CallReport(Value, HasCard):
     in call order.
 
     ``own`` and ``own_warnings``: those of this call alone. ``cache``: whether its response is from the cache ("hit"), could
-    be stored there ("miss"), or neither ("off"). ``repairs``: accepted deviations; ``mode``: how outputs were requested.
-    ``response``: of the outermost report, the last one. The JSON has no response.
+    be stored there ("miss"), or neither ("off"). ``repairs``: accepted deviations; ``mode``: how outputs were requested;
+    ``evidence``: of the deciding outputs of the result, by path.
+    ``response``: of the outermost report, the last one. The JSON has neither response nor evidence.
 
     >>> from sigwire.core.example import Prediction
     >>> CallReport.of(Prediction(usage="heavy")).usage.input_tokens is None
@@ -52,6 +53,7 @@ class CallReport(Value, HasCard):
     repairs: tuple[Repair, ...] = ()
     mode: str | None = None
     inner: tuple[CallReport, ...] = ()
+    evidence: Mapping[str, Any] = field(default_factory=dict[str, Any], compare=False)
     response: Response | None = field(default=None, compare=False)
 
     @classmethod
@@ -124,9 +126,12 @@ def _of_meta(meta: Meta) -> CallReport:
     if meta.report is not None and not meta.report.inner:  # nothing was asked: the response is of an earlier call
         response = None
     cache: _Cache = "off" if response is None else response.cache
+    evidence: dict[str, Any] = dict(meta.evidence or {})
     if meta.report is not None:
         known: CallReport = meta.report
-        return replace(known, response=response, repairs=tuple(meta.repairs), mode=meta.mode, cache=cache)
+        return replace(
+            known, evidence=evidence, response=response, repairs=tuple(meta.repairs), mode=meta.mode, cache=cache
+        )
     return CallReport(
         name=meta.made_by,
         seconds=meta.seconds,
@@ -135,6 +140,7 @@ def _of_meta(meta: Meta) -> CallReport:
         cache=cache,
         repairs=tuple(meta.repairs),
         mode=meta.mode,
+        evidence=evidence,
         response=response,
     )
 
@@ -143,8 +149,9 @@ def _of_error(error: BaseException) -> CallReport:
     known: object = getattr(error, "call_report", None)
     partial: object = getattr(error, "partial", None)
     response = partial if isinstance(partial, Response) else None
+    evidence: dict[str, Any] = getattr(error, "evidence", None) or {}
     if isinstance(known, CallReport):
-        return replace(known, response=response)
+        return replace(known, evidence=evidence, response=response)
     where = error.where if isinstance(error, SigwireError) else None
     return CallReport(
         name="" if where is None else where.module.partition(" ")[0],
@@ -152,6 +159,7 @@ def _of_error(error: BaseException) -> CallReport:
         error=type(error).__name__,
         own=tuple(getattr(error, "attempts", ())),
         own_warnings=() if response is None else response.warnings,
+        evidence=evidence,
         response=response,
     )
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject
+from sigwire.core.messages import Message
 from sigwire.core.request import Request, check_prompt_cache
 from sigwire.core.response import LMWarning, Response
 from sigwire.effects.steps import Steps
@@ -310,6 +311,14 @@ class LM(BaseLM):
             raise UnsupportedOption(
                 provider=self._target.provider, option=refused, known=sorted(known), stage=stage, hint=hints[refused]
             )
+
+    def logprobs_refusal(self, options: Mapping[str, Any]) -> str | None:
+        """Return why the model gives no log probabilities of tokens to a call with these options; ``None`` if it gives them."""
+        find: Callable[[Request], str | None] | None = getattr(self._backend, "logprobs_refusal", None)
+        if find is None:
+            return "no tokens come with its answers"
+        asked = {**options, "logprobs": True, "top_logprobs": 1}
+        return find(self._with_options(Request((Message.user("?"),), options=asked))[0])
 
     def _policy(self) -> RetryPolicy:
         if self._retry.retries != self.num_retries:

@@ -30,6 +30,7 @@ from sigwire.effects.emitting import Emit
 from sigwire.effects.gather import Gather
 from sigwire.effects.steps import FunctionEffect, Steps
 from sigwire.errors import (
+    CallerError,
     ConfigurationError,
     LMAuthenticationError,
     LMError,
@@ -242,6 +243,16 @@ class HttpBackend:
         identity = canonical_bytes([codec, version, self._provider.prefix, path, location, name, *rules])
         self._identities[kind, location] = identity
         return identity
+
+    def logprobs_refusal(self, request: Request) -> str | None:
+        """Return why a request for log probabilities of tokens would be refused or sent without; ``None`` if it is sent."""
+        route = self._route("none")
+        try:
+            sent = route.codec.encode(request, route.target)
+        except CallerError as error:
+            return str(error).partition(" (")[0]
+        lost = (each.detail for each in sent.warnings if each.feature in ("logprobs", "top_logprobs"))
+        return next(lost, None)
 
     def address(self) -> str:
         """Return the base URL, without secrets. Reads the environment."""

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from sigwire.adapters.streaming import FieldReader
     from sigwire.core.record import Meta
     from sigwire.lm.base import LanguageModel
+    from sigwire.modules.deciding import Decided, Deciding
     from sigwire.modules.tool_texts import ToolOverlay
 
 __all__ = ["CallContext", "answer_steps", "collector_around", "meta_of"]
@@ -55,6 +56,7 @@ class CallContext:
     leaf: Leaf | None = None
     fallback: Callable[[], tuple[CallContext, Request]] | None = None  # the call with another adapter, and its request
     warning: LMWarning | None = None  # about the call, for the response of its result
+    deciding: Deciding | None = None
     _field_reader: FieldReader | None = None
 
     def reader(self, path: str, turn: int | None) -> EventReader:
@@ -63,6 +65,8 @@ class CallContext:
 
         self._field_reader = FieldReader(self.plan, self.tools, path, turn, self.used_ids)
         reader = self._field_reader if self.overlay is None else self.overlay.reader(self._field_reader)
+        if self.deciding is not None:
+            reader = self.deciding.held(reader)
         listener = submit_listener_of(self.module)
         return reader if listener is None else listener(reader)
 
@@ -128,8 +132,12 @@ def answer_steps(context: CallContext, request: Request, reasks: int, purpose: _
         failure = _first_failure(readings)
         if failure is None and not (reasks > 0 and _has_wrong_calls(response)):
             read = readings if _are_outcomes(readings) else (yield from _extracted(context, readings, reasks))
+            if context.deciding is not None:
+                return (yield from _finished(context, response, read))
             return _prediction(context, response, read)
         if failure is not None and (reasks <= 0 or not isinstance(failure, _REASKABLE)):
+            if context.deciding is not None and (fields := context.deciding.forgive(failure)) is not None:
+                return (yield from _finished(context, response, _forgiven(readings, fields)))
             if context.fallback is not None and isinstance(failure, _REASKABLE):
                 return (yield from _fallback_steps(*context.fallback(), failure))
             failure.attempts = tuple(context.attempts)
@@ -137,6 +145,26 @@ def answer_steps(context: CallContext, request: Request, reasks: int, purpose: _
             raise failure
         earlier = (*earlier, *response.choices[:1])
         asked, reasks, purpose = context.reask(request, response, failure), reasks - 1, "repair"
+
+
+def _finished(context: CallContext, response: Response, outcomes: Sequence[_Outcome]) -> Steps[Prediction]:
+    """Return the prediction, and emit the outputs that were held back in its stream until they are decided."""
+    prediction = _prediction(context, response, outcomes)
+    deciding = context.deciding
+    if deciding is not None and deciding.holder is not None:
+        number = next(at for at, outcome in enumerate(outcomes) if not isinstance(outcome, ModelError))
+        if events := deciding.released(context.plan, prediction.__dict__, number):
+            from sigwire.effects.emitting import Emit
+
+            yield Emit(*events)
+    return prediction
+
+
+def _forgiven(readings: Sequence[_Reading], fields: dict[str, object]) -> list[_Outcome]:
+    """Return the outcomes of an answer that lacks nothing but its probabilities."""
+    from sigwire.adapters.plan import ParsedChoice
+
+    return [ParsedChoice(fields), *(each for each in readings[1:] if isinstance(each, ModelError))]
 
 
 def _fallback_steps(context: CallContext, request: Request, failure: ModelError) -> Steps[Prediction]:
@@ -178,18 +206,51 @@ def _prediction(context: CallContext, response: Response, outcomes: Sequence[_Ou
         rows.append(outcome.fields if overlay is None else overlay.fields(outcome.fields))
     assert first is not None  # ``answer_steps`` raises the error if no choice could be parsed
     choice, parsed = first
-    return Prediction.make(
-        rows[0],
-        signature=context.plan.setup.signature,
+    decided = None
+    if context.deciding is not None or choice.evidence is not None:
+        decided, response = _decided(context, response, outcomes, first, rows)
+    prediction = Prediction.make(
+        rows[0] if decided is None else decided.fields,
+        signature=context.plan.setup.signature if context.deciding is None else context.deciding.signature,
         response=response,
         choice=choice,
-        repairs=parsed.repairs,
+        repairs=parsed.repairs if decided is None else (*parsed.repairs, *decided.repairs),
         mode=_sent_mode(response) or context.plan.setup.mode if response.warnings else context.plan.setup.mode,
         attempts=tuple(context.attempts),
         completions=rows if len(outcomes) > 1 else None,
         made_by=type(context.module).__name__,
         seconds=perf_counter() - context.started,
+        evidence=None if decided is None else decided.evidence,
     )
+    if decided is not None and decided.unsure and context.deciding is not None:
+        from sigwire.modules.deciding import unsure_error
+
+        made_by = type(context.module).__name__
+        raise unsure_error(made_by, decided, context.deciding, prediction, choice, tuple(context.attempts))
+    return prediction
+
+
+def _decided(
+    context: CallContext,
+    response: Response,
+    outcomes: Sequence[_Outcome],
+    first: tuple[Choice, ParsedChoice],
+    rows: list[dict[str, object]],
+) -> tuple[Decided, Response]:
+    """Return the fields of the first parsed choice as their rules decide them, and the response with warnings about it."""
+    from sigwire.modules.deciding import measured_only
+
+    deciding = context.deciding or measured_only(context.plan.setup.signature)
+    choice, parsed = first
+    if parsed.evidence is not None:
+        decided = deciding.decide_again(rows[0], parsed.evidence)
+    else:
+        read = [outcome for outcome in outcomes if not isinstance(outcome, ModelError)]
+        decided = deciding.decide(context.plan, choice, read, rows[0])
+    for row in rows:
+        row.pop(deciding.stated, None)
+    record_warnings(*decided.warnings)
+    return decided, response.with_warnings(*decided.warnings)
 
 
 def _sent_mode(response: Response) -> str | None:
@@ -221,10 +282,14 @@ def _extracted_fields(context: CallContext, follow_up: FollowUp, reasks: int) ->
     """Make the second request of a two-step adapter: fields from free text."""
     lm = context.lm if follow_up.lm is None else resolve_lm(follow_up.lm, "the second request of the adapter")
     second = CallContext(context.module, lm, follow_up.plan, attempts=context.attempts)
-    prediction = yield from answer_steps(second, follow_up.request, reasks, "extract")
+    request, deciding = follow_up.request, context.deciding
+    if deciding is not None and deciding.source in ("logprob", "measured"):
+        second.deciding, request = deciding.without_rules(), deciding.second_request(request)
+    prediction = yield from answer_steps(second, request, reasks, "extract")
     from sigwire.adapters.plan import ParsedChoice
 
-    return ParsedChoice(prediction.__dict__, tuple(meta_of(prediction).repairs))
+    meta = meta_of(prediction)
+    return ParsedChoice(prediction.__dict__, tuple(meta.repairs), meta.evidence)
 
 
 def meta_of(prediction: object) -> Meta:

@@ -41,9 +41,11 @@ if TYPE_CHECKING:
 
     from sigwire.adapters.base import Adapter
     from sigwire.adapters.plan import Plan
+    from sigwire.core.evidence import DecisionRule
     from sigwire.core.request import Request
     from sigwire.core.tools.texts import ToolText
     from sigwire.lm.base import LanguageModel
+    from sigwire.modules.deciding import Deciding, EvidenceOption
     from sigwire.modules.tool_texts import ToolOverlay
 else:
     from typing import ParamSpec, TypeVar
@@ -161,11 +163,15 @@ class Predict(ReadingCalls[P, S], Predictor):
         *,
         lm: LanguageModel | None = None,
         max_reasks: int | None = None,
+        evidence: EvidenceOption = None,
+        decisions: Mapping[str, DecisionRule] | None = None,
         **config: object,
     ) -> None:
         config = dict(wrap_secrets(config))
         super().__init__(callbacks)
         self.signature: SignatureClass = signature_of(signature)
+        self.evidence: EvidenceOption = None if evidence is None else _check_evidence(evidence)
+        self.decisions: dict[str, DecisionRule] = {} if decisions is None else dict(decisions)
         self.config: dict[str, object] = _check_config(config)
         self.max_reasks: int | None = None if max_reasks is None else _check_reasks(max_reasks)
         check_config(Predict, config, lm)
@@ -204,12 +210,17 @@ class Predict(ReadingCalls[P, S], Predictor):
         own_lm = self.lm if given_lm is None else given_lm
         lm = resolve_lm(own_lm, type(self).__name__)
         options, reasks = self._options(specials)
+        deciding = None
+        if self.evidence is not None or self.decisions or (options is not None and "evidence" in options):
+            deciding, signature, options = self._deciding(signature, lm, values, options)
         plan = type(self).plan_for(self, signature, lm, values, options)
         demos: Any = specials.get("demos", self.demos)
         if self.nearest is not None and "demos" not in specials:
             demos = self.nearest.choose(demos, inputs, signature.spec)
         overlay = self._overlay(plan, inputs) if self.tool_texts else None
         facts = {"signature": signature, "inputs": inputs, "demos": demos}
+        if deciding is not None:
+            options = deciding.first_options(plan, options)
         request = watched_value(
             "adapter_format", plan.setup.adapter, facts, (overlay or plan).format, inputs, demos, options
         )
@@ -217,6 +228,7 @@ class Predict(ReadingCalls[P, S], Predictor):
         used_ids = UsedCallIds(inputs.get(reader.history_name)) if reader.history_name is not None else ()
         call = CallContext(self, lm, plan, tools, used_ids, overlay)
         call.warning = default_model_warning() if own_lm is None else None
+        call.deciding = deciding
         adapter = cast("Adapter", plan.setup.adapter)
         if (other := adapter.fallback()) is not None:
             call.fallback = partial(self._fallback, call, other, signature, options, inputs, demos)
@@ -241,6 +253,18 @@ class Predict(ReadingCalls[P, S], Predictor):
         """Return the settings of a call, with the adapter of the predictor."""
         values = current()
         return values if self.adapter is None else replace(values, adapter=self.adapter)
+
+    def _deciding(
+        self, signature: SignatureMeta, lm: LanguageModel, values: Settings, options: Mapping[str, Any] | None
+    ) -> tuple[Deciding | None, SignatureMeta, dict[str, Any] | None]:
+        """Return how the call gets its evidence, and the signature and the options of its request."""
+        from sigwire.modules.deciding import check_evidence, prepare  # few calls have evidence
+
+        asked = dict(options or {})
+        given = check_evidence(asked.pop("evidence", self.evidence), "calling Predict")
+        adapter = values.adapter or default_adapter()
+        reader: LanguageModel = adapter.reading_model() or lm
+        return prepare(type(self).__name__, cast("SignatureClass", signature), reader, given, self.decisions, asked)
 
     def plan_for(
         self, signature: SignatureMeta, lm: LanguageModel, values: Settings, options: Mapping[str, Any] | None
@@ -309,6 +333,12 @@ class Predict(ReadingCalls[P, S], Predictor):
             **({"nearest": self.nearest.to_json()} if self.nearest is not None else {}),
             **({"options": cast(JsonObject, {**self.chosen_options})} if self.chosen_options else {}),
             **({"adapter": self.chosen_adapter} if self.chosen_adapter else {}),
+            **({"evidence": self.evidence} if self.evidence is not None else {}),
+            **(
+                {"decisions": {path: self.decisions[path].to_json() for path in self.decisions}}
+                if self.decisions
+                else {}
+            ),
         }
 
     def prepare_state(self, state: FieldValues, *, allow_unsafe_lm_state: bool = False) -> Callable[[], None]:
@@ -323,6 +353,7 @@ class Predict(ReadingCalls[P, S], Predictor):
         lists = {name: [_typed_record(record, signature) for record in records] for name, records in lists.items()}
         texts = _load_tool_texts(state.get("tool_texts"))
         nearest = NearestDemos.from_state(state.get("nearest"), lists["demos"], self.nearest)
+        evidence, decisions = _load_decisions(state, signature) if _DECIDING & state.keys() else (None, {})
         lm = _load_lm(state.get("lm"), allow_unsafe_lm_state)
         options = _load_options(state.get("options"))
         adapter = str(state.get("adapter") or "")
@@ -339,6 +370,7 @@ class Predict(ReadingCalls[P, S], Predictor):
             self.signature = signature
             self.traces, self.train, self.demos = lists["traces"], lists["train"], lists["demos"]
             self.tool_texts, self.nearest, self.lm = texts, nearest, lm
+            self.evidence, self.decisions = evidence, decisions
 
         return change
 
@@ -458,6 +490,27 @@ def _load_tool_texts(state: object) -> dict[str, ToolText]:
 
 
 _LISTS = ("traces", "train", "demos")
+_DECIDING = frozenset({"evidence", "decisions"})
+
+
+def _check_evidence(given: object) -> EvidenceOption:
+    from sigwire.modules.deciding import check_evidence
+
+    return cast("EvidenceOption", check_evidence(given))
+
+
+def _load_decisions(state: FieldValues, signature: SignatureClass) -> tuple[EvidenceOption, dict[str, DecisionRule]]:
+    """Decode the source of evidence and the rules. Raises ``StateError`` for other data, ``ConfigurationError`` for paths."""
+    from sigwire.core.evidence import DecisionRule
+    from sigwire.modules.deciding import check_evidence, check_rules
+    from sigwire.signatures.criteria import deciding_outputs
+
+    saved = state.get("decisions") or {}
+    if not isinstance(saved, Mapping):
+        raise StateError("decisions are an object of rules by path.")
+    rules = {path: DecisionRule.from_json(rule) for path, rule in cast("Mapping[str, Any]", saved).items()}
+    check_rules(rules, deciding_outputs(signature.spec), "the saved predictor")
+    return cast("EvidenceOption", check_evidence(state.get("evidence"), "loading a predictor")), rules
 
 
 def _load_lm(state: object, unsafe: bool) -> LanguageModel | None:

@@ -141,20 +141,24 @@ def _wrong(what: str, next_step: str) -> SignatureError:
 
 @dataclass(frozen=True, slots=True)
 class DecidingOutput(Question):
-    """A deciding output of a signature. ``steps``: the field, then members, to its value; ``member``: the value of a list.
+    """A deciding output of a signature. ``steps``: the field, then members, to its value; ``keys``: their names in JSON.
+
+    ``member``: the value of a list that it stands for, ``siblings`` all of them.
 
     ``allows_none``: an output that abstains is ``None``. ``criteria``: its descriptions or levels.
     """
 
     steps: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
     member: Any = UNSET
+    siblings: tuple[Any, ...] = ()
     allows_none: bool = False
     criteria: Criteria | None = None
 
 
-def criteria_of(metadata: object) -> list[Criteria]:
+def criteria_of(metadata: tuple[Any, ...]) -> list[Criteria]:
     """Return the criteria among the metadata of a type."""
-    return [each for each in cast("tuple[Any, ...]", metadata) if isinstance(each, Criteria)]
+    return [each for each in metadata if isinstance(each, Criteria)]
 
 
 def deciding_outputs(spec: SignatureSpec) -> tuple[DecidingOutput, ...]:
@@ -190,11 +194,11 @@ def _of_fields(fields: tuple[_Key, ...]) -> tuple[DecidingOutput, ...]:
 
 
 def _of_field(spec: FieldSpec) -> Iterator[DecidingOutput]:
-    return _outputs(spec.annotation, spec.metadata, (spec.name,), ())
+    return _outputs(spec.annotation, spec.metadata, (spec.name,), (spec.name,), ())
 
 
 def _outputs(
-    annotation: Any, metadata: tuple[Any, ...], steps: tuple[str, ...], seen: tuple[Any, ...]
+    annotation: Any, metadata: tuple[Any, ...], steps: tuple[str, ...], keys: tuple[str, ...], seen: tuple[Any, ...]
 ) -> Iterator[DecidingOutput]:
     path = ".".join(steps)
     nullable = allows_none(annotation)
@@ -202,7 +206,7 @@ def _outputs(
     if len(found) > 1:
         raise SignatureError(f"{path} has two Criteria (defining a signature). Join them.")
     criteria = found[0] if found else None
-    base = DecidingOutput(path, "bool", (True, False), steps=steps, allows_none=nullable, criteria=criteria)
+    base = DecidingOutput(path, "bool", (True, False), steps=steps, keys=keys, allows_none=nullable, criteria=criteria)
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if criteria is not None and criteria.levels:
         if nullable or kind not in (int, float):
@@ -227,15 +231,21 @@ def _outputs(
         if _unwrapped(arguments[0], ())[0] is bool:
             return
         for member in members:
-            yield replace(base, path=f"{path}[{label_of(member)}]", member=member, criteria=both[0] if both else None)
+            yield replace(
+                base,
+                path=f"{path}[{label_of(member)}]",
+                member=member,
+                siblings=members,
+                criteria=both[0] if both else None,
+            )
     elif criteria is not None:
         raise SignatureError(
             f"{path} has Criteria, and its type is {_shown(kind)} (defining a signature). They describe values of a bool, "
             "Literal or Enum, or levels of a float or int."
         )
     elif not any(kind is each for each in seen) and len(steps) < _MOST_DEPTH:
-        for name, member, extra in _members(kind):
-            yield from _outputs(member, extra, (*steps, name), (*seen, kind))
+        for name, key, member, extra in _members(kind):
+            yield from _outputs(member, extra, (*steps, name), (*keys, key), (*seen, kind))
 
 
 def _shown(kind: Any) -> str:
@@ -281,14 +291,15 @@ def _check_values(path: str, criteria: Criteria | None, values: tuple[Any, ...])
             )
 
 
-def _members(kind: Any) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
-    """Yield name, type and metadata of the members of a model, dataclass or ``TypedDict``."""
+def _members(kind: Any) -> Iterator[tuple[str, str, Any, tuple[Any, ...]]]:
+    """Yield name, name in JSON, type and metadata of the members of a model, dataclass or ``TypedDict``."""
     if not isinstance(kind, type):
         return
     model: Any = kind
     if hasattr(kind, "model_fields"):
         for name, info in model.model_fields.items():
-            yield name, info.annotation, tuple(info.metadata)
+            key = info.alias if isinstance(info.alias, str) and info.alias == info.validation_alias else name
+            yield name, key, info.annotation, tuple(info.metadata)
         return
     if dataclasses.is_dataclass(kind) or typing.is_typeddict(kind) or hasattr(kind, "__total__"):
         try:
@@ -298,7 +309,7 @@ def _members(kind: Any) -> Iterator[tuple[str, Any, tuple[Any, ...]]]:
         for name, hint in hints.items():
             while typing.get_origin(hint) in (typing.Required, typing.NotRequired):
                 hint = typing.get_args(hint)[0]
-            yield name, hint, ()
+            yield name, name, hint, ()
 
 
 def _check(spec: FieldSpec) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import copyreg
 import inspect
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast, dataclass_transform, overload
 
@@ -42,6 +42,7 @@ from sigwire.signatures.state import dump_texts, load_texts
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
+    from sigwire.core.evidence import Evidence
     from sigwire.core.example import Prediction
 
 __all__ = ["DECLARED", "Signature", "SignatureMeta", "ensure_signature", "make_signature"]
@@ -199,6 +200,13 @@ class SignatureMeta(HasCard, type):
         Raises ``StateError`` if the texts do not fit.
         """
         return cast("M", _derive(cls, load_texts(cls.spec, state)))
+
+    def typed_evidence(cls, found: Mapping[str, Evidence]) -> dict[str, Evidence]:
+        """Return evidence of a file, by path, with the values of the declared types. That of other outputs is unchanged."""
+        from sigwire.signatures.criteria import deciding_outputs  # few programs ask for evidence
+
+        outputs = {output.path: output for output in deciding_outputs(cls.spec)}
+        return {path: each.typed(outputs[path]) if path in outputs else each for path, each in found.items()}
 
     def _field(cls, name: str) -> FieldSpec:
         try:

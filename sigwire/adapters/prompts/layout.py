@@ -27,7 +27,7 @@ from sigwire.signatures.fields import FieldSpec
 if TYPE_CHECKING:
     from sigwire.adapters.field_events import FieldEvents, OutputReader
 
-__all__ = ["INPUT_HEADERS", "Layout", "VisibleFields", "spelled_names"]
+__all__ = ["INPUT_HEADERS", "Layout", "VisibleFields", "spelled_names", "value_place"]
 
 INPUT_HEADERS = "Each input field follows a header line [[ ## name ## ]]."
 
@@ -85,6 +85,10 @@ class Layout(ABC):
     def starts_outputs(self, text: str) -> bool:
         """Return True if a text starts with outputs, so that no thinking precedes them."""
         return False
+
+    def places(self, text: str) -> Mapping[str, tuple[int, int]]:
+        """Return where the values of outputs stand in an answer, as start and end; an output of unknown place is left out."""
+        return {}
 
     def output_reader(self, events: FieldEvents) -> OutputReader | None:
         """Return a reader of a streamed answer; ``None``: outputs are emitted at the end of the answer."""
@@ -167,6 +171,17 @@ class Layout(ABC):
                 if value.repairs:
                     reading.repairs.extend(value.repairs)
         return reading
+
+
+def value_place(text: str, start: int, end: int) -> tuple[int, int]:
+    """Return start and end of a value between two marks, without white space around it.
+
+    >>> value_place("a:  yes ;", 2, 8)
+    (4, 7)
+    """
+    value = text[start:end]
+    start += len(value) - len(value.lstrip())
+    return start, start + len(value.strip())
 
 
 def spelled_names(names: Iterable[str]) -> dict[str, str]:

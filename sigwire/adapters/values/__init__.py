@@ -5,6 +5,6 @@ typed_json   validation and repairs of one type    type_shape   a type's validat
 fitting      a JSON value changed to fit a schema  type_text    types as prompts show them
 json_text    JSON as models write it               media_json   JSON around images, audio and files
 nested_tags  values from nested tags               edges        blanks at the ends of a text
-criteria_text  criteria in prompts and schemas
+criteria_text  criteria in prompts and schemas      json_places  where values stand in a JSON text
 lead_in      polite lines and an opening fence in front of the outputs
 """

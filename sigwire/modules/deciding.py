@@ -1,0 +1,462 @@
+"""Evidence of a call: the source of distributions, and the values that rules decide from them.
+
+``prepare`` chooses the source and changes signature and options before anything is sent. ``Deciding.decide`` reads the
+distributions of an answer and sets the decided values. A call without evidence loads none of this.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast, get_args
+
+from sigwire.adapters.evidence import Reading, read_logprobs, read_stated, stated_name, stated_signature
+from sigwire.core.evidence import (
+    DEFAULT_RULE,
+    DecisionRule,
+    Evidence,
+    EvidenceSource,
+    index_of,
+    read_evidence,
+    share_of_values,
+)
+from sigwire.core.record import UNSET
+from sigwire.core.request import Request
+from sigwire.core.response import Choice, LMWarning, Repair
+from sigwire.errors import AdapterParseError, ConfigurationError, ModelError, UnsupportedFeature, Unsure, suggest
+from sigwire.signatures.criteria import DecidingOutput, deciding_outputs
+
+if TYPE_CHECKING:
+    from sigwire.adapters.plan import ParsedChoice, Plan
+    from sigwire.core.events import ProgramEvent
+    from sigwire.lm.base import LanguageModel
+    from sigwire.modules.program_stream import EventReader
+    from sigwire.signatures.signature import SignatureClass
+
+__all__ = ["Decided", "Deciding", "EvidenceOption", "check_evidence", "measured_only", "prepare"]
+
+EvidenceOption: TypeAlias = Literal["auto", "measured", "logprob", "sampled", "stated"] | None
+_OPTIONS: tuple[object, ...] = ("auto", *get_args(EvidenceSource))
+_Rows: TypeAlias = Sequence[Mapping[str, Any]]
+
+
+def check_evidence(given: object, where: str = "making a Predict") -> Any:
+    """Return the option ``evidence``. Raises ``ConfigurationError`` for another value than a source, "auto" or ``None``."""
+    if given is not None and given not in _OPTIONS:
+        hint = suggest(given, map(str, _OPTIONS)) if isinstance(given, str) else ""
+        known = ", ".join(f'"{each}"' for each in _OPTIONS)
+        raise ConfigurationError(f"evidence={given!r:.60} is no source ({where}). {hint}Use {known}, or None.")
+    return given
+
+
+class Decided(NamedTuple):
+    """The outcome of deciding: the fields with decided values, their evidence, and what had to be left out or changed."""
+
+    fields: dict[str, Any]
+    evidence: dict[str, Evidence]
+    warnings: tuple[LMWarning, ...] = ()
+    repairs: tuple[Repair, ...] = ()
+    unsure: tuple[str, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class Deciding:
+    """How one call gets its evidence. ``signature``: the caller's; ``stated``: the name of the output for probabilities."""
+
+    source: EvidenceSource
+    outputs: tuple[DecidingOutput, ...]
+    rules: Mapping[str, DecisionRule]
+    signature: SignatureClass
+    stated: str = ""
+    warnings: tuple[LMWarning, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    holder: _Holder | None = None
+
+    def check_plan(self, plan: Plan) -> None:
+        """Raise ``UnsupportedFeature`` if the layout has no place for stated probabilities."""
+        if self.stated and plan.setup.layout.free:
+            raise UnsupportedFeature(
+                f"{type(plan.setup.adapter).__name__} asks for plain text, which has no place for probabilities (choosing "
+                'evidence). Use evidence="sampled", or another adapter.'
+            )
+
+    def first_options(self, plan: Plan, options: dict[str, Any] | None) -> dict[str, Any] | None:
+        """Return the options of the first request. Raises ``UnsupportedFeature`` as ``check_plan`` does."""
+        self.check_plan(plan)
+        return options if plan.setup.layout.free or not self.options else {**(options or {}), **self.options}
+
+    def second_request(self, request: Request) -> Request:
+        """Return the second request of an adapter, which extracts the fields, with the options of the source."""
+        return request.with_options({**request.options, **self.options}) if self.options else request
+
+    def without_rules(self) -> Deciding:
+        """Return a copy that decides by the default rules: for the second request of an adapter."""
+        return replace(self, rules={}, warnings=(), holder=None)
+
+    def forgive(self, failure: ModelError) -> dict[str, Any] | None:
+        """Return the fields of an answer whose only problem is the output for probabilities; ``None`` for other failures."""
+        if not self.stated or not isinstance(failure, AdapterParseError) or failure.problems.keys() != {self.stated}:
+            return None
+        return dict(failure.parsed_result or {})
+
+    def held(self, reader: EventReader) -> EventReader:
+        """Return the reader of a streamed response without the events of deciding outputs."""
+        self.holder = _Holder(reader, frozenset(output.steps[0] for output in self.outputs) | {self.stated})
+        return self.holder
+
+    def released(self, plan: Plan, fields: Mapping[str, Any], choice: int) -> list[ProgramEvent]:
+        """Return the events of the decided outputs, which were held back."""
+        holder, self.holder = self.holder, None
+        return [] if holder is None else holder.release(plan, fields, choice)
+
+    def decide(self, plan: Plan, choice: Choice, outcomes: Sequence[ParsedChoice], first: Mapping[str, Any]) -> Decided:
+        """Return the decided fields of an answer. ``outcomes``: all parsed choices; ``first``: the fields of ``choice``."""
+        present = [(output, _value_at(first, output)) for output in self.outputs]
+        outputs = {output.path: (output, value) for output, value in present if value is not _MISSING}
+        readings, answered = self._readings(plan, choice, outcomes, outputs)
+        warnings, repairs, evidence = list(self.warnings), list[Repair](), dict[str, Evidence]()
+        for path, (output, value) in outputs.items():
+            reading = readings[path]
+            if reading.problem:
+                warnings.append(LMWarning("evidence", f"{path} has no evidence: {reading.problem}"))
+                continue
+            if reading.coverage < 0.5:
+                detail = f"{path}: labels cover {reading.coverage:.2f} of the probability"
+                warnings.append(LMWarning("evidence", detail))
+            if reading.repair:
+                repairs.append(Repair(path, reading.repair))
+            evidence[path] = Evidence.of(
+                output,
+                reading.probabilities,
+                self.source,
+                self.rules.get(path, DEFAULT_RULE),
+                answered=answered.get(path, UNSET) if self.source == "measured" else value,
+                coverage=reading.coverage,
+                samples=_count(outcomes, output) if self.source == "sampled" else None,
+            )
+        return self._applied(first, evidence, tuple(warnings), tuple(repairs))
+
+    def decide_again(self, fields: Mapping[str, Any], evidence: Mapping[str, Evidence]) -> Decided:
+        """Return the fields that the rules decide from known evidence."""
+        by_path = {output.path: output for output in self.outputs}
+        made = {
+            path: each.decided(self.rules.get(path, DEFAULT_RULE), is_mean=by_path[path].is_mean)
+            for path, each in evidence.items()
+        }
+        return self._applied(fields, made, self.warnings, ())
+
+    def _readings(
+        self,
+        plan: Plan,
+        choice: Choice,
+        outcomes: Sequence[ParsedChoice],
+        outputs: Mapping[str, tuple[DecidingOutput, Any]],
+    ) -> tuple[dict[str, Reading], dict[str, Any]]:
+        if self.source == "logprob":
+            values = {path: value for path, (_, value) in outputs.items()}
+            return read_logprobs(plan, choice, [output for output, _ in outputs.values()], values), {}
+        if self.source == "measured":
+            return _measured(choice, [output for output, _ in outputs.values()])
+        if self.source == "stated":
+            stated = outcomes[0].fields.get(self.stated)
+            return {path: read_stated(stated, output) for path, (output, _) in outputs.items()}, {}
+        rows = [outcome.fields for outcome in outcomes]
+        return {path: _sampled(rows, output) for path, (output, _) in outputs.items()}, {}
+
+    def _applied(
+        self,
+        first: Mapping[str, Any],
+        evidence: Mapping[str, Evidence],
+        warnings: tuple[LMWarning, ...],
+        repairs: tuple[Repair, ...],
+    ) -> Decided:
+        fields = {name: value for name, value in first.items() if name != self.stated}
+        unsure: list[str] = []
+        lists: dict[tuple[str, ...], list[DecidingOutput]] = {}
+        for output in self.outputs:
+            if (found := evidence.get(output.path)) is None:
+                continue
+            rule = self.rules.get(output.path, DEFAULT_RULE)
+            if found.confidence < rule.least and not output.allows_none:
+                unsure.append(output.path)
+            if output.member is not UNSET:
+                lists.setdefault(output.steps, []).append(output)
+                continue
+            value = found.value
+            if found.confidence < rule.least and not output.allows_none:  # decided, for ``partial``
+                value = found.decided(replace(rule, least=0.0), is_mean=output.is_mean).value
+            _set(fields, output.steps, value)
+        for steps, members in lists.items():
+            _set(fields, steps, self._list(fields, steps, members, evidence))
+        return Decided(fields, dict(evidence), warnings, repairs, tuple(unsure))
+
+    def _list(
+        self,
+        fields: Mapping[str, Any],
+        steps: tuple[str, ...],
+        members: Sequence[DecidingOutput],
+        evidence: Mapping[str, Evidence],
+    ) -> list[Any] | None:
+        """Return the members of a list that are decided to be in it, in declared order; ``None`` if it abstains."""
+        written = _at(fields, steps)
+        known = {
+            label_index: output
+            for output in members
+            if (label_index := index_of(output.siblings, output.member)) is not None
+        }
+        decided: list[Any] = []
+        for at, member in enumerate(members[0].siblings):
+            if (output := known.get(at)) is None:
+                is_in = isinstance(written, list) and index_of(cast("list[Any]", written), member) is not None
+            else:
+                rule = self.rules.get(output.path, DEFAULT_RULE)
+                found = evidence[output.path]
+                if found.confidence < rule.least and output.allows_none:
+                    return None
+                is_in = bool(found.decided(replace(rule, least=0.0)).value)
+            if is_in:
+                decided.append(member)
+        return decided
+
+
+def unsure_error(
+    name: str, decided: Decided, deciding: Deciding, partial: object, choice: Choice, attempts: tuple[Any, ...]
+) -> Unsure:
+    """Return the error of outputs that are decided with less confidence than their rules need."""
+    shown = [
+        f"{path}: {decided.evidence[path].confidence:.2g}, least {deciding.rules[path].least:g}"
+        for path in decided.unsure
+    ]
+    output = next(each for each in deciding.outputs if each.path == decided.unsure[0])
+    kind = "bool" if output.kind == "bool" and output.member is UNSET else "its type"
+    return Unsure(
+        f"{name} is unsure about {'; '.join(shown)} (deciding). Use .partial, ask another model with Cascade, or declare "
+        f"{kind} | None.",
+        fields=decided.unsure,
+        evidence=decided.evidence,
+        partial=partial,
+        choice=choice,
+        attempts=attempts,
+    )
+
+
+# --- before the request ------------------------------------------------------------------------------
+
+
+def prepare(
+    owner: str,
+    signature: SignatureClass,
+    lm: LanguageModel,
+    given: EvidenceOption,
+    rules: Mapping[str, DecisionRule],
+    options: Mapping[str, Any] | None,
+) -> tuple[Deciding | None, SignatureClass, dict[str, Any] | None]:
+    """Return how a call gets evidence, and the signature and the options of its request.
+
+    Raises ``ConfigurationError`` for rules that fit no output or that get no evidence, and ``UnsupportedFeature`` if the model
+    lacks the named source. ``None`` if nothing asks for evidence.
+    """
+    outputs = deciding_outputs(signature.spec)
+    rules = dict(rules)
+    check_rules(rules, outputs, owner)
+    asked = dict(options or {})
+    source = _source(lm, given, asked, bool(rules)) if outputs else None
+    if source is None:
+        if rules:
+            raise ConfigurationError(
+                f"{owner} has a rule for {min(rules)}, and nothing gives evidence (calling {lm.model}). "
+                'Set evidence="auto", or remove the rule from decisions.'
+            )
+        return None, signature, dict(options) if options else None
+    deciding = Deciding(source, outputs, rules, signature)
+    defaults: Mapping[str, Any] = getattr(lm, "kwargs", None) or {}
+    if source == "logprob":
+        top = asked.get("top_logprobs") or defaults.get("top_logprobs") or 20
+        deciding.options = {"logprobs": True, "top_logprobs": top}
+    elif source == "sampled":
+        count = asked.get("n") or defaults.get("n") or 5
+        if not isinstance(count, int) or count < 2:
+            raise ConfigurationError(f'n={count!r:.20} gives no frequencies (evidence="sampled"). Set n to 2 or more.')
+        asked["n"] = count
+        if asked.get("temperature", defaults.get("temperature")) == 0:
+            deciding.warnings = (
+                LMWarning("evidence", "answers of temperature 0 are equal, so their frequencies say little"),
+            )
+    elif source == "stated":
+        deciding.stated, signature = stated_name(signature), stated_signature(signature, outputs)
+    elif lm.capabilities.decides == "also":
+        deciding.options = {"evidence": True}
+    return deciding, signature, asked
+
+
+def measured_only(signature: SignatureClass) -> Deciding:
+    """Return how a call that asks for no evidence keeps that of a backend that gives it unasked."""
+    return Deciding("measured", deciding_outputs(signature.spec), {}, signature)
+
+
+def check_rules(rules: Mapping[str, object], outputs: Iterable[DecidingOutput], owner: str) -> None:
+    """Raise ``ConfigurationError``, naming the path, for a rule that fits no output."""
+    by_path = {output.path: output for output in outputs}
+    for path, rule in rules.items():
+        if path not in by_path:
+            known = ", ".join(by_path) or "none"
+            raise ConfigurationError(
+                f"{owner} has no deciding output {path!r} (reading decisions). {suggest(str(path), by_path)}They are: {known}."
+            )
+        if not isinstance(rule, DecisionRule):
+            raise ConfigurationError(
+                f"decisions[{path!r}] is a DecisionRule, not {type(rule).__name__} (reading decisions). "
+                "Write DecisionRule(threshold=0.8)."
+            )
+        rule.check(by_path[path])
+
+
+def _source(
+    lm: LanguageModel, given: EvidenceOption, options: Mapping[str, Any], has_rules: bool
+) -> EvidenceSource | None:
+    decides = lm.capabilities.decides
+    if given is None:
+        return "measured" if decides == "only" or (has_rules and decides == "also") else None
+    if given == "auto":
+        return "measured" if decides != "no" else "stated" if _no_logprobs(lm, options, is_guess=True) else "logprob"
+    if given == "measured" and decides == "no":
+        raise _refused(lm, "answers with texts only", 'Use evidence="auto", or a model that decides.')
+    if given == "logprob" and (why := _no_logprobs(lm, options)):
+        raise _refused(lm, f"gives no logprobs: {why}", 'Use evidence="stated", or "sampled".')
+    if given in ("stated", "sampled", "logprob") and decides == "only":
+        raise _refused(lm, "answers with distributions only", 'Use evidence="measured".')
+    return given
+
+
+def _refused(lm: LanguageModel, what: str, instead: str) -> UnsupportedFeature:
+    return UnsupportedFeature(f"{lm.model} {what.rstrip('.')} (choosing evidence). {instead}")
+
+
+def _no_logprobs(lm: LanguageModel, options: Mapping[str, Any], *, is_guess: bool = False) -> str | None:
+    """Return why a model gives no log probabilities; ``None`` if it gives them. ``is_guess``: without its word, it does not."""
+    find: Any = getattr(lm, "logprobs_refusal", None)
+    if find is None:
+        return "it does not say so" if is_guess else None
+    refusal: str | None = find(options)
+    return refusal
+
+
+# --- values ------------------------------------------------------------------------------------------
+
+_MISSING = object()
+
+
+def _at(row: Any, steps: Sequence[str]) -> Any:
+    for step in steps:
+        if isinstance(row, Mapping):
+            row = cast("Mapping[str, Any]", row).get(step, _MISSING)
+        else:
+            row = getattr(row, step, _MISSING)
+        if row is _MISSING:
+            return _MISSING
+    return row
+
+
+def _value_at(row: Any, output: DecidingOutput) -> Any:
+    """Return the value of an output, of a member whether the list has it; ``_MISSING`` if the answer lacks its place."""
+    found = _at(row, output.steps)
+    if output.member is UNSET or found is _MISSING:
+        return found
+    return isinstance(found, list) and index_of(cast("list[Any]", found), output.member) is not None
+
+
+def _set(fields: dict[str, Any], steps: Sequence[str], value: Any) -> None:
+    name, *rest = steps
+    fields[name] = _with(fields[name], rest, value) if rest else value
+
+
+def _with(owner: Any, steps: Sequence[str], value: Any) -> Any:
+    """Return a copy of a model, dataclass or dict with another value at a place inside."""
+    name, *rest = steps
+    before = owner[name] if isinstance(owner, Mapping) else getattr(owner, name)
+    if rest:
+        value = _with(before, rest, value)
+    if value is before or (type(value) is type(before) and value == before):
+        return owner
+    if isinstance(owner, Mapping):
+        return {**cast("Mapping[str, Any]", owner), name: value}
+    if hasattr(owner, "model_copy"):
+        return owner.model_copy(update={name: value})
+    return dataclasses.replace(owner, **{name: value})
+
+
+def _measured(choice: Choice, outputs: Iterable[DecidingOutput]) -> tuple[dict[str, Reading], dict[str, Any]]:
+    readings: dict[str, Reading] = {}
+    answered: dict[str, Any] = {}
+    for output in outputs:
+        key = ".".join(output.keys) + output.path.removeprefix(".".join(output.steps))
+        data: Any = (choice.evidence or {}).get(key)
+        found = read_evidence(data, output)
+        if found is None:
+            is_refused = isinstance(data, Mapping) and cast("Mapping[str, Any]", data).get("refused")
+            readings[output.path] = Reading(
+                problem="the model refused it" if is_refused else "the answer has no numbers for it"
+            )
+        else:
+            readings[output.path], answered[output.path] = Reading(found[0]), found[1]
+    return readings, answered
+
+
+def _votes(rows: _Rows, output: DecidingOutput) -> list[Any]:
+    values = [value for row in rows if (value := _value_at(row, output)) is not _MISSING]
+    if not output.is_mean:
+        return values
+    return [
+        min(max(int(value + 0.5), 0), len(output.values) - 1) for value in values
+    ]  # a level that the model wrote as a mean
+
+
+def _sampled(rows: _Rows, output: DecidingOutput) -> Reading:
+    shares = share_of_values(_votes(rows, output), output.values)
+    return Reading(shares) if any(shares) else Reading(problem="no answer has a value of it")
+
+
+def _count(outcomes: Sequence[ParsedChoice], output: DecidingOutput) -> int:
+    return sum(
+        index_of(output.values, each) is not None for each in _votes([outcome.fields for outcome in outcomes], output)
+    )
+
+
+# --- streams -----------------------------------------------------------------------------------------
+
+
+class _Holder:
+    """A reader of a streamed response that keeps the events of some fields back."""
+
+    def __init__(self, reader: EventReader, names: frozenset[str]) -> None:
+        self._reader, self._names = reader, names
+        self._place: tuple[str, int | None] | None = None
+
+    def feed(self, event: Any) -> Iterable[ProgramEvent]:
+        return self._without(self._reader.feed(event))
+
+    def close(self) -> Iterable[ProgramEvent]:
+        return self._without(self._reader.close())
+
+    def _without(self, events: Iterable[ProgramEvent]) -> list[ProgramEvent]:
+        kept: list[ProgramEvent] = []
+        for event in events:
+            if getattr(event, "field", None) in self._names:
+                self._place = event.path, getattr(event, "turn", None)
+            else:
+                kept.append(event)
+        return kept
+
+    def release(self, plan: Plan, fields: Mapping[str, Any], choice: int) -> list[ProgramEvent]:
+        """Return the events of the values that were decided."""
+        from sigwire.adapters.field_events import FieldEvents
+        from sigwire.adapters.streaming.text_fields import emit_value
+
+        if self._place is None:
+            return []
+        events = FieldEvents(*self._place, choice)
+        for name, codec in plan.setup.written.outputs:
+            if name in self._names and name in fields:
+                emit_value(codec, fields[name], events)
+        return events.take()
