@@ -18,7 +18,7 @@ from __future__ import annotations
 import contextvars
 import threading
 from collections.abc import AsyncGenerator, Callable, Generator
-from contextlib import AbstractContextManager, aclosing, contextmanager, nullcontext, suppress
+from contextlib import aclosing, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
@@ -37,17 +37,7 @@ from sigwire.effects.cancellation import (
 from sigwire.effects.loops import has_running_loop
 from sigwire.effects.steps import Effect, Steps, drive_unscoped, run
 
-__all__ = [
-    "Emit",
-    "Returned",
-    "StreamCancelled",
-    "astream",
-    "in_stream",
-    "on_cancel",
-    "stream",
-    "stream_queue",
-    "unstreamed",
-]
+__all__ = ["Emit", "Returned", "StreamCancelled", "astream", "in_stream", "on_cancel", "stream", "stream_queue"]
 
 T = TypeVar("T")
 CancelCallback: TypeAlias = Callable[[StreamCancelled], object]
@@ -92,24 +82,6 @@ def in_stream() -> bool:
     False
     """
     return stream_queue.get() is not None
-
-
-def unstreamed() -> AbstractContextManager[None]:
-    """Inside the block, programs ask for whole answers and emit nothing, also if the running code is streamed."""
-    return _NO_CONTEXT if stream_queue.get() is None else _without_stream()
-
-
-_NO_CONTEXT = nullcontext()
-
-
-@contextmanager
-def _without_stream() -> Generator[None]:
-    before = stream_queue.get()
-    stream_queue.set(None)
-    try:
-        yield
-    finally:
-        stream_queue.set(before)
 
 
 def stream(steps: Steps[T], *, on_cancelled: CancelCallback | None = None) -> Generator[Any, None, T]:

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, fields, replace
 from functools import partial, reduce
 from operator import add, attrgetter
@@ -21,7 +21,7 @@ from sigwire.core.record import Record
 from sigwire.core.report import CallReport
 from sigwire.core.response import Attempt, Repair, Usage, known_cost_of
 from sigwire.core.tools.tool import Tool
-from sigwire.effects.emitting import unstreamed
+from sigwire.effects.emitting import stream_queue
 from sigwire.effects.steps import Steps
 from sigwire.errors import LMError, ModelError, Unsure
 from sigwire.evaluate.calls import RecordedCall, RowCalls
@@ -169,7 +169,7 @@ def cell_steps(
     run_of = _ProgramRun(program, example, traced, strict, timeout, rollout_id, spared)
     kept = None if requests is None else RowCalls()
     unsure: Unsure | None = None
-    with unstreamed(), UsageTracker(keep_runs=False) as tracker, _NO_CONTEXT if kept is None else kept.recording():
+    with _unstreamed(), UsageTracker(keep_runs=False) as tracker, _NO_CONTEXT if kept is None else kept.recording():
         try:
             prediction = yield from run_of.steps()
         except Exception as error:
@@ -276,7 +276,7 @@ def _explained(
 ) -> Steps[Cell]:
     """Add the feedback of the metric for each predictor of the trace."""
     feedbacks: dict[str, str] = {}
-    with unstreamed(), UsageTracker(keep_runs=False) as tracker:
+    with _unstreamed(), UsageTracker(keep_runs=False) as tracker:
         try:
             for path in dict.fromkeys(step.path for step in cell.trace):
                 calls = [call for call, step in zip(trace, cell.trace, strict=True) if step.path == path]
@@ -318,7 +318,7 @@ def _scored_steps(
     raises: Collection[str],
 ) -> Steps[Cell]:
     """``score_steps`` of a cell that is not made yet: it has ``facts``, the fields after those of the score."""
-    with unstreamed(), UsageTracker(keep_runs=False) as tracker:
+    with _unstreamed(), UsageTracker(keep_runs=False) as tracker:
         try:
             score = yield from plan.steps(example, prediction, trace)
         except Exception as error:
@@ -482,7 +482,7 @@ def evidence_of(found: object) -> dict[str, JsonObject]:
     """Return the evidence of the outputs of a prediction, or of the error of a run that was unsure, as JSON by path."""
     given = found.evidence if isinstance(found, Unsure) else None
     if isinstance(found, Prediction):
-        given = getattr(meta_of(found), "evidence", None)
+        given = meta_of(found).evidence
     return {path: each.to_json() for path, each in given.items()} if given else {}
 
 
@@ -527,3 +527,18 @@ def _without_tools(value: object) -> object:
 
 
 _NO_CONTEXT = nullcontext()
+
+
+def _unstreamed() -> AbstractContextManager[None]:
+    """Inside the block, programs ask for whole answers and emit nothing, also if the evaluation is streamed."""
+    return _NO_CONTEXT if stream_queue.get() is None else _without_stream()
+
+
+@contextmanager
+def _without_stream() -> Generator[None]:
+    before = stream_queue.get()
+    stream_queue.set(None)
+    try:
+        yield
+    finally:
+        stream_queue.set(before)

@@ -22,7 +22,8 @@ from sigwire.core.narrow import is_items, is_mapping
 from sigwire.core.record import FieldValues
 from sigwire.core.tools.calls import ToolCall
 from sigwire.core.tools.tool import Tool
-from sigwire.effects.emitting import Emit, in_stream, unstreamed
+from sigwire.effects.emitting import Emit
+from sigwire.effects.gather import Gather
 from sigwire.effects.performing import Frame, current_frame, performed
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, InputError, StateError, Unsure
@@ -31,9 +32,10 @@ from sigwire.journal.verdicts import CallVerdict
 from sigwire.modules.agents.approval.asking import AskApproval
 from sigwire.modules.agents.submit import Submit
 from sigwire.modules.answer import meta_of
+from sigwire.modules.calling import whole_call
 from sigwire.modules.field_types import dumped_fields
 from sigwire.modules.module import Module, StepsModule
-from sigwire.modules.program_stream import event_path_of
+from sigwire.modules.program_stream import event_path_of, is_streamed
 from sigwire.modules.tree import Parameter
 from sigwire.observe.reports import entries_of_call, label_first
 from sigwire.signatures.signature import SignatureMeta
@@ -179,20 +181,20 @@ class Cascade(StepsModule):
         entries = entries_of_call()
         before = len(entries)
         try:
-            with unstreamed():
-                found = yield from stage.call_steps(*args, **inputs)
-        except Unsure as error:
-            partial = error.partial if isinstance(error.partial, Prediction) else Prediction()
-            paths = [path for path in error.fields if path in error.evidence] or [*error.evidence]
-            return _outcome(partial, error.evidence, paths, error)
+            # A context of its own, in which nothing is streamed.
+            (found,) = yield Gather([_answer(stage, args, inputs)], limit=1)
         finally:
             if why:
                 label_first(entries[before:], "fallback", why)
+        if isinstance(found, Unsure):
+            partial = found.partial if isinstance(found.partial, Prediction) else Prediction()
+            paths = [path for path in found.fields if path in found.evidence] or [*found.evidence]
+            return _outcome(partial, found.evidence, paths, found)
         if not isinstance(found, Prediction):
             raise ConfigurationError(
                 f"Stage {number} of the cascade returned a {type(found).__name__}, not a prediction (deciding)."
             )
-        evidence = cast("Mapping[str, Evidence]", getattr(meta_of(found), "evidence", None) or {})
+        evidence = cast("Mapping[str, Evidence]", meta_of(found).evidence or {})
         if needed is None:
             return _outcome(found, evidence, [])
         paths = [*(evidence if self.fields is None else self.fields)]
@@ -208,7 +210,7 @@ class Cascade(StepsModule):
 
     def _emitted(self, prediction: Prediction) -> Steps[None]:
         """Emit the outputs whole."""
-        if not in_stream():
+        if not is_streamed():
             return
         place, declared = event_path_of(self), meta_of(prediction).signature
         facts: dict[str, Any] = {"path": place.path, "turn": place.turn}
@@ -279,6 +281,14 @@ class _AskPerson(AskApproval):
         if is_mapping(answer):
             return CallVerdict("edit", arguments=cast(JsonObject, dict(answer)))
         return super().verdict_of(answer)
+
+
+def _answer(stage: Module, args: tuple[object, ...], inputs: Mapping[str, object]) -> Steps[object]:
+    """Return what a stage returns, or the error that it is unsure."""
+    try:
+        return (yield from whole_call(stage, args, inputs))
+    except Unsure as error:
+        return error
 
 
 def _outcome(

@@ -2,31 +2,35 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
+from sigwire.core.capabilities import Capabilities
 from sigwire.core.evidence import label_of
+from sigwire.core.json import dumps
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, Usage
-from sigwire.lm.fake import FakeLM
+from sigwire.lm.fake import Answer, FakeLM
 
 __all__ = ["choice", "deciding_model", "row_of"]
 
+_DECIDES = Capabilities(decides="only")
 Distribution = Mapping[Any, float]
 
 
 def choice(**outputs: Distribution | object) -> Choice:
-    """Return an answer in the chat layout. A distribution is evidence; the most probable value is written."""
+    """Return an answer in JSON. A distribution is evidence; the most probable value is written."""
     evidence: dict[str, Any] = {}
-    lines: list[str] = []
+    fields: dict[str, Any] = {}
     for name, given in outputs.items():
-        value = given
+        fields[name] = given
         if isinstance(given, Mapping):
-            value = max(given, key=lambda each, found=given: found[each])  # type: ignore[misc]
+            fields[name] = max(given, key=lambda each, found=given: found[each])
             evidence[name] = {"values": [*given], "probabilities": [*given.values()]}
-        lines.append(f"[[ ## {name} ## ]]\n{label_of(value)}\n")
-    return Choice("\n".join([*lines, "[[ ## completed ## ]]"]), evidence=evidence or None)
+    return Choice(dumps(fields), evidence=evidence or None)
 
 
 def row_of(request: Request) -> int:
@@ -35,6 +39,15 @@ def row_of(request: Request) -> int:
     return int(found[-1])
 
 
-def deciding_model(answer: Callable[[int], Choice], name: str = "fake/deciding") -> FakeLM:
+def deciding_model(answer: Callable[[int], Choice | Exception], name: str = "fake/deciding") -> FakeLM:
     """Return a model that answers by the number of the row; each answer costs a request of 10 tokens."""
-    return FakeLM(lambda request: answer(row_of(request)), model=name, usage=Usage(8, 2))
+
+    def respond(request: Request) -> Answer:
+        made = answer(row_of(request))
+        if isinstance(made, Choice) and "[[ ##" in str(request.messages[0]):  # the chat layout is asked for
+            fields = json.loads(made.text).items()
+            text = "".join(f"[[ ## {name} ## ]]\n{label_of(value)}\n\n" for name, value in fields)
+            return replace(made, text=f"{text}[[ ## completed ## ]]")
+        return made
+
+    return FakeLM(respond, model=name, usage=Usage(8, 2), capabilities=_DECIDES)

@@ -103,7 +103,7 @@ def test_unsure_of_a_stage_goes_on_to_the_next(way: Callable[..., Any]) -> None:
 
 
 def test_other_errors_of_a_stage_are_raised() -> None:
-    broken = Predict(Triage, lm=deciding_model(lambda row: LMServerError("down")))  # type: ignore[arg-type, return-value]
+    broken = Predict(Triage, lm=deciding_model(lambda row: LMServerError("down")))
     cascade = Cascade([broken, stage(0.9)], least=[0.9, None])
     with pytest.raises(LMServerError):
         cascade(ticket="row 1")
@@ -166,10 +166,10 @@ def test_streamed_cascade_emits_the_outputs_of_the_sure_stage_whole() -> None:
     cascade = Cascade([stage(0.6, value=False), stage(0.9, "dear")], least=[0.8, None])
     events = list(cascade.stream(ticket="row 1"))
     assert [event for event in events if not isinstance(event, Finished)] == [
-        FieldPartial("urgent", True),
-        FieldEnd("urgent"),
-        FieldDelta("queue", "billing"),
-        FieldEnd("queue"),
+        FieldPartial("urgent", True, path="self"),
+        FieldEnd("urgent", path="self"),
+        FieldDelta("queue", "billing", path="self"),
+        FieldEnd("queue", path="self"),
     ]
 
 
@@ -196,16 +196,17 @@ def test_reason_is_that_of_the_first_exchange_of_a_stage_that_is_a_program() -> 
 
 
 def test_least_is_saved_loaded_and_copied(tmp_path: Path) -> None:
-    cascade = Cascade([stage(0.6), stage(0.9, "dear")], least=[0.9, None])
+    cascade = Cascade([Predict(Triage), Predict(Triage)], least=[0.9, None])
     cascade.save(path := tmp_path / "cascade.json")
-    other = Cascade([stage(0.6), stage(0.9, "dear")])
+    other = Cascade([Predict(Triage), Predict(Triage)])
     other.load(path)
     assert other.least == (0.9, None)
     copied = other.deepcopy()
     copied.least = 0.5
     assert (copied.least, other.least) == ((0.5, 0.5), (0.9, None))
+    one = Cascade([Predict(Triage)])
     with pytest.raises(StateError, match="2 numbers for 1 stages"):
-        Cascade([stage(0.6)]).load_state({**Cascade([stage(0.6)]).dump_state(), "policy": {"least": [0.9, None]}})
+        one.load_state({**one.dump_state(), "policy": {"least": [0.9, None]}})
 
 
 # --- a person
