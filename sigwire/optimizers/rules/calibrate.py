@@ -139,6 +139,8 @@ class Calibrate(Optimizer):
             cells = yield from measure(first, part, traced=True)
             for row, cell in zip(part, cells, strict=True):
                 fit.observe(row, cell)
+            if not fit.outputs and _is_one_call(self._student) and all(cell.failure is None for cell in cells):
+                raise ConfigurationError(_no_evidence(None, ()))
         known = [output.path for output in fit.outputs.values()]
         for path in self.fields or ():
             if path not in known:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from io import StringIO
 from pathlib import Path
 from random import Random
 from typing import Annotated, Any, Literal
@@ -228,19 +229,19 @@ def test_only_named_fields_are_fitted() -> None:
 
 
 def test_program_of_several_calls_is_fitted_without_further_calls() -> None:
-    class Escalate(Module):
+    class Confirm(Module):
         def __init__(self, lm: Any) -> None:
             super().__init__()
             self.first, self.second = Predict(Urgent, lm=lm), Predict(Urgent, lm=lm)
 
         def forward(self, ticket: str) -> Any:
             first = self.first(ticket=ticket)
-            return first if first.urgent else self.second(ticket=ticket)
+            return self.second(ticket=ticket) if first.urgent else first
 
     lm = deciding_model(urgent_answer)
-    best = compiled(Escalate(lm), planted, rows(40, is_urgent), max_candidates=8)
+    best = compiled(Confirm(lm), planted, rows(60, is_urgent), max_candidates=8, strategy="greedy")
     assert best.first.decisions["urgent"].threshold > 0.6
-    assert len(lm.requests) <= 80
+    assert len(lm.requests) <= 120
 
 
 def test_outputs_that_abstain_are_failures_unless_the_metric_takes_them() -> None:
@@ -263,8 +264,8 @@ def test_outputs_that_abstain_are_failures_unless_the_metric_takes_them() -> Non
 def test_program_without_evidence_is_refused_after_one_row() -> None:
     lm = deciding_model(lambda row: choice(urgent=True))
     with pytest.raises(ConfigurationError, match=r"No run has evidence of any output.*evidence=\"auto\""):
-        compiled(Predict(Urgent, lm=lm), exact, rows(20, is_urgent), valset=rows(4, is_urgent))
-    assert len(lm.requests) <= 4
+        compiled(Predict(Urgent, lm=lm), exact, rows(20, is_urgent), valset=rows(24, is_urgent)[20:])
+    assert len(lm.requests) <= 3  # two rows of the validation set, and the first to train on
 
 
 def test_plan_counts_a_call_for_each_row() -> None:
@@ -275,9 +276,10 @@ def test_plan_counts_a_call_for_each_row() -> None:
 # --- to a bound
 
 
-def sure_answer(row: int, seed: object, low: float = 0.5, high: float = 1.0) -> Choice:
-    """An honest model: its most probable value is right with its probability."""
-    sure = Random(f"{seed}/{row}").uniform(low, high)
+def sure_answer(row: int, seed: object, low: float = 0.5) -> Choice:
+    """An honest model: its most probable value is right with its probability. It is unsure about a third of the rows."""
+    source = Random(f"{seed}/{row}")
+    sure = source.uniform(0.97, 1.0) if source.random() < 0.67 else source.uniform(low, max(low, 0.8))
     is_right = Random(f"{seed}/{row}/right").random() < sure
     truth = row % 2 == 0
     return choice(urgent={truth is is_right: sure, truth is not is_right: 1 - sure})
@@ -288,33 +290,35 @@ def tickets(count: int) -> list[Example]:
 
 
 def cascade(**options: Any) -> Cascade:
+    """A cheap stage that is often unsure, and a dear one that is right in 97 of 100 rows."""
     stages = [
         Predict(Urgent, lm=deciding_model(lambda row: sure_answer(row, "cheap"), "fake/cheap")),
-        Predict(Urgent, lm=deciding_model(lambda row: sure_answer(row, "dear", 0.9), "fake/dear")),
+        Predict(Urgent, lm=deciding_model(lambda row: sure_answer(row, "dear", 0.95), "fake/dear")),
     ]
     return Cascade(stages, **options)
 
 
 def test_cascade_gets_a_certificate_with_one_call_of_each_stage_a_row() -> None:
     student = cascade()
-    best = compiled(student, exact, tickets(400), risk=0.1)
+    best = compiled(student, exact, tickets(200), risk=0.1)
     certificate = best.optimization.certificate
-    assert [len(each.lm.requests) for each in student.predictors()] == [400, 400]
+    assert [len(each.lm.requests) for each in student.predictors()] == [200, 200]
     assert best.least == certificate.least
-    assert (certificate.risk, certificate.confidence, certificate.rows) == (0.1, 0.9, 200)
+    assert (certificate.risk, certificate.confidence, certificate.rows) == (0.1, 0.9, 100)
     assert certificate.p_value <= 0.1
     assert certificate.answered == sum(certificate.by_stage)
     assert certificate.coverage > 0.7
     assert "Certified: loss of answered rows at most 0.1 with confidence 0.9" in best.optimization.headline
-    assert "stage 0" in str(best.optimization)
+    best.optimization.show(file=(shown := StringIO()))
+    assert "stage 0: " in shown.getvalue()
     again = OptimizationReport.from_json(best.optimization.to_json())
     assert again.certificate == certificate
 
 
 def test_certificate_holds_on_fresh_rows() -> None:
-    best = compiled(cascade(), exact, tickets(400), risk=0.1)
+    best = compiled(cascade(), exact, tickets(200), risk=0.1)
     wrong = answered = 0
-    for row in range(1_000, 1_400):
+    for row in range(1_000, 1_200):
         try:
             result = best(ticket=f"row {row}")
         except Unsure:
@@ -325,16 +329,16 @@ def test_certificate_holds_on_fresh_rows() -> None:
 
 
 def test_certificate_is_equal_for_any_number_of_threads() -> None:
-    found = [compiled(cascade(), exact, tickets(300), risk=0.1, num_threads=n).optimization.certificate for n in (1, 8)]
+    found = [compiled(cascade(), exact, tickets(160), risk=0.1, num_threads=n).optimization.certificate for n in (1, 8)]
     assert found[0] == found[1] is not None
 
 
 def test_predictor_gets_one_least_confidence_for_its_fields() -> None:
     lm = deciding_model(lambda row: sure_answer(row, "cheap"))
-    best = compiled(Predict(Urgent, lm=lm), exact, tickets(400), risk=0.1)
+    best = compiled(Predict(Urgent, lm=lm), exact, tickets(200), risk=0.1)
     certificate = best.optimization.certificate
     assert best.decisions["urgent"].least == certificate.least[0]
-    assert len(lm.requests) == 400
+    assert len(lm.requests) == 200
 
 
 def test_cascade_without_a_certificate_is_the_student_with_the_reason() -> None:
@@ -380,7 +384,7 @@ def test_program_that_is_no_cascade_is_refused() -> None:
         ({"risk": 0}, "risk"),
         ({"risk": 1.5}, "risk"),
         ({"fields": "urgent"}, "fields"),
-        ({"max_candidates": 0}, "max_candidates"),
+        ({"max_candidates": 0}, "max_cand"),
     ],
 )
 def test_wrong_options_are_refused(options: dict[str, Any], message: str) -> None:
@@ -396,7 +400,7 @@ def test_failed_stage_counts_as_a_wrong_answer_and_unsure_as_none() -> None:
     picky = Predict(Urgent, lm=deciding_model(lambda row: sure_answer(row, "picky")))
     picky.decisions["urgent"] = DecisionRule(least=0.95)
     dear = Predict(Urgent, lm=deciding_model(lambda row: sure_answer(row, "dear", 0.98)))
-    best = compiled(Cascade([shaky, picky, dear]), exact, tickets(300), risk=0.1)
+    best = compiled(Cascade([shaky, picky, dear]), exact, tickets(240), risk=0.1)
     certificate = best.optimization.certificate
     assert certificate.least[0] == NEVER  # a third of its answers fails
     assert certificate.by_stage[0] == 0 < certificate.by_stage[2]
