@@ -44,7 +44,7 @@ def deciding_model(answer: Callable[[int], Choice | Exception], name: str = "fak
 
     def respond(request: Request) -> Answer:
         made = answer(row_of(request))
-        if isinstance(made, Choice) and "[[ ##" in str(request.messages[0]):  # the chat layout is asked for
+        if isinstance(made, Choice) and "[[ ##" in request.messages[0].text:  # the chat layout is asked for
             fields = json.loads(made.text).items()
             text = "".join(f"[[ ## {name} ## ]]\n{label_of(value)}\n\n" for name, value in fields)
             return replace(made, text=f"{text}[[ ## completed ## ]]")

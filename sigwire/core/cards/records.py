@@ -12,6 +12,7 @@ from sigwire.core.cards.messages import Rows, warning_rows
 from sigwire.core.cards.reports import report_card
 from sigwire.core.cards.runs import ShownRun, shown_run, turn_cards
 from sigwire.core.cards.values import call_facts, value_line
+from sigwire.core.evidence import Evidence, label_of
 from sigwire.core.example import Completions, Prediction
 from sigwire.core.foreign_names import HIDDEN
 from sigwire.core.record import Meta, Record
@@ -62,6 +63,8 @@ def prediction_card(prediction: Prediction) -> Card:
     rows: Rows = [(inline(name, 60), [value_line(value)]) for name, value in fields.items()]
     children = turn_cards(run.turns) if run is not None else []
     report, meta = CallReport.of(prediction), _meta(prediction)
+    for path, each in islice(report.evidence.items(), 20):
+        rows.append((f"{inline(path, 60)} evidence", [_evidence_line(each)]))
     if report.repairs:
         rows.append(("repairs", [ValueLine(each.what, "attention") for each in report.repairs[:20]]))
     rows += warning_rows(warnings := _own_warnings(report, run))
@@ -80,6 +83,14 @@ def prediction_card(prediction: Prediction) -> Card:
         children=children,
         tags=list(_tags(report, run, len(warnings))),
     )
+
+
+def _evidence_line(evidence: Evidence) -> str:
+    """Return ``True 0.83 (logprob)``: the decided value with its confidence, and the source."""
+    value = "undecided" if evidence.value is None and None not in evidence.values else label_of(evidence.value)
+    if evidence.kind == "score" and isinstance(evidence.value, float):
+        value = f"{evidence.value:.2f}"
+    return f"{inline(value, 60)} {evidence.confidence:.2f} ({evidence.source})"
 
 
 def completions_line(completions: Completions) -> str:

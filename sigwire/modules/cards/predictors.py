@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 
 from sigwire.core.cards.values import option_parts
+from sigwire.core.evidence import DecisionRule
+from sigwire.core.json import JsonValue
 from sigwire.core.narrow import is_mapping
 from sigwire.core.record import Record
 from sigwire.modules.predict import Predict
@@ -37,10 +39,33 @@ def predictor_card(predictor: Predict[..., object]) -> Card:
         ("re-asks", [str(predictor.max_reasks)] if predictor.max_reasks else []),
         ("tool texts", [inline(", ".join(predictor.tool_texts))] if predictor.tool_texts else []),
         ("demos", [str(len(predictor.demos))] if predictor.demos else []),
+        ("evidence", [predictor.evidence] if predictor.evidence else []),
+        *_rule_rows(predictor.decisions),
     ]
     children = [signature_card(predictor.signature), *_demo_cards(predictor)]
     shown = [(label, lines) for label, lines in rows if lines]
     return Card(type(predictor).__name__, predictor.signature.signature, shown, children=children)
+
+
+def _rule_rows(rules: Mapping[str, DecisionRule]) -> list[tuple[str, list[CardLine]]]:
+    return [(f"{inline(path, 60)} rule", [_rule_text(rule)]) for path, rule in islice(rules.items(), 20)]
+
+
+def _rule_text(rule: DecisionRule) -> str:
+    """Return the numbers of a rule that differ from the defaults.
+
+    >>> _rule_text(DecisionRule(threshold=0.8333, weights={"a": 2.0}))
+    'threshold=0.833, weights={a: 2}'
+    """
+    return ", ".join(f"{name}={_number_text(value)}" for name, value in rule.to_json().items()) or "default"
+
+
+def _number_text(value: JsonValue) -> str:
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{inline(name, 30)}: {_number_text(each)}' for name, each in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_number_text, value))}]"
+    return f"{value:.3g}" if isinstance(value, float) else inline(value, 30)
 
 
 def model_text(lm: object) -> str:
