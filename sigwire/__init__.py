@@ -7,6 +7,7 @@ the door imports this file.
 cli, __main__  the command line               commands      its verbs, one file each
 dspy           the door for DSPy programs     door_names    the names that only the door has
 optimizers     searches for better programs   evaluate      evaluations, metrics, runs over many rows
+experiments    grids of programs, models, optimizers, seeds and data sets
 jobs           rows on many processes         retrieval     vectors, and the nearest texts
 probes         what a model really does       cassettes     recorded and replayed traffic
 testing        a fake provider on the loopback interface
@@ -126,6 +127,15 @@ _NAMES: dict[str, dict[str, str]] = {
         "sigwire.evaluate.result": "EvaluationResult",
         "sigwire.evaluate.running.run": "EvaluationAborted EvaluationInterrupted ExampleDone",
         "sigwire.evaluate.scores": "MetricError Score",
+    },
+    "Experiments": {
+        "sigwire.experiments.experiment": "Experiment",
+        "sigwire.experiments.folder": "load_experiment",
+        "sigwire.experiments.planning": "ExperimentPlan",
+        "sigwire.experiments.progress": "ExperimentProgress",
+        "sigwire.experiments.reproducing": "Reproduction reproduce",
+        "sigwire.experiments.result": "ExperimentResult",
+        "sigwire.experiments.running": "PointDone",
     },
     "Metrics": {
         "sigwire.evaluate.metrics.answers": "answer_exact_match answer_passage_match contains within",

@@ -105,6 +105,15 @@ from sigwire.evaluate.result import EvaluationResult
 from sigwire.evaluate.running.run import EvaluationAborted, EvaluationInterrupted, ExampleDone
 from sigwire.evaluate.scores import MetricError, Score
 
+# Experiments
+from sigwire.experiments.experiment import Experiment
+from sigwire.experiments.folder import load_experiment
+from sigwire.experiments.planning import ExperimentPlan
+from sigwire.experiments.progress import ExperimentProgress
+from sigwire.experiments.reproducing import Reproduction, reproduce
+from sigwire.experiments.result import ExperimentResult
+from sigwire.experiments.running import PointDone
+
 # Metrics
 from sigwire.evaluate.metrics.answers import answer_exact_match, answer_passage_match, contains, within
 from sigwire.evaluate.metrics.bfcl import bfcl_match, load_bfcl
@@ -305,6 +314,10 @@ __all__ = [
     "Example",
     "ExampleDone",
     "Examples",
+    "Experiment",
+    "ExperimentPlan",
+    "ExperimentProgress",
+    "ExperimentResult",
     "FakeLM",
     "FetchError",
     "FetchPolicy",
@@ -365,6 +378,7 @@ __all__ = [
     "OutputTruncated",
     "Parallel",
     "PendingCall",
+    "PointDone",
     "PortableHistory",
     "Predict",
     "Prediction",
@@ -381,6 +395,7 @@ __all__ = [
     "Refine",
     "Refused",
     "Repair",
+    "Reproduction",
     "Request",
     "Response",
     "ResponseFormat",
@@ -455,6 +470,7 @@ __all__ = [
     "limits",
     "load_bfcl",
     "load_examples",
+    "load_experiment",
     "load_program",
     "load_records",
     "log_to_stderr",
@@ -470,6 +486,7 @@ __all__ = [
     "precision_score",
     "preview_all",
     "prices",
+    "reproduce",
     "save_program",
     "settings",
     "split_examples",

@@ -30,7 +30,17 @@ if TYPE_CHECKING:
     from sigwire.lm.base import LanguageModel
     from sigwire.lm.policy.money.budget import Budget
 
-__all__ = ["Settings", "SettingsAccess", "bind", "configure", "context", "current", "settings", "unseen_model"]
+__all__ = [
+    "Settings",
+    "SettingsAccess",
+    "bind",
+    "configure",
+    "context",
+    "current",
+    "sample_in_context",
+    "settings",
+    "unseen_model",
+]
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -177,6 +187,17 @@ def current() -> Settings:
     """
     overlay = _overlay.get()
     return _defaults if overlay is None else overlay.merge(_defaults)
+
+
+def sample_in_context(own: int | str | None) -> int | str | None:
+    """Return the sample that a part of a run asks the cache for: its own, within that of the context (``rollout_id``).
+
+    >>> with context(rollout_id=3):
+    ...     sample_in_context(None), sample_in_context(2)
+    (3, '3/2')
+    """
+    outer = current().rollout_id
+    return outer if own is None else own if outer is None else f"{outer}/{own}"
 
 
 def configure(**values: SettingValue) -> None:

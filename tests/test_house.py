@@ -126,10 +126,11 @@ NO_OPTIONS = {
     "marks a type, and makes no value": "Injected",
     "values that calls make, and listeners: a check would cost every call, and Python's TypeError names the keyword": (
         "AgentRun ApprovalAsked AskStart BaseCallback BatchRun CallReport Choice Comparison Completions DataSplit "
-        "EvaluationProgress EvaluationResult ExampleDone FetchedFile FieldDelta FieldEnd FieldPartial Finished LMWarning "
-        "LanguageModel LimitState Loss MapResult Message ModelCall OptimizationReport PendingCall PortableHistory Preview "
-        "ProgramDifference ReActStep Reasoned Reasoning ReasoningDelta Repair Request Response Score SearchProgress TextDelta "
-        "ToolCall ToolCallDelta ToolCallEnd ToolCallStart ToolCalls ToolDone ToolResult Usage UsageUpdate Verification Where"
+        "EvaluationProgress EvaluationResult ExampleDone ExperimentPlan ExperimentProgress ExperimentResult FetchedFile "
+        "FieldDelta FieldEnd FieldPartial Finished LMWarning LanguageModel LimitState Loss MapResult Message ModelCall "
+        "OptimizationReport PendingCall PointDone PortableHistory Preview ProgramDifference ReActStep Reasoned Reasoning "
+        "ReasoningDelta Repair Reproduction Request Response Score SearchProgress TextDelta ToolCall ToolCallDelta "
+        "ToolCallEnd ToolCallStart ToolCalls ToolDone ToolResult Usage UsageUpdate Verification Where"
     ),
 }
 NEEDED: dict[str, tuple[object, ...]] = {

@@ -32,6 +32,7 @@ from sigwire.lm.base import LanguageModel
 from sigwire.lm.policy.retry import Sleep
 from sigwire.lm.secrets import storable_options
 from sigwire.modules.ask import Ask
+from sigwire.settings import sample_in_context
 
 __all__ = ["AskExchange"]
 
@@ -49,12 +50,14 @@ class AskExchange:
         self._ask, self._speed = ask, speed
 
     def question(self) -> JsonObject:
-        """Return model and request, with the options of the model."""
+        """Return model and request, with the options of the model, and the sample that is asked for (``rollout_id``)."""
         request = self._ask.fingerprint()
         given = cast("JsonObject", request["options"])
         options = {**storable_options(getattr(self._ask.lm, "kwargs", {})), **given}
         request["options"] = {name: options[name] for name in sorted(options) if options[name] is not None}
-        return {"model": request.pop("model"), "request": request}
+        found: JsonObject = {"model": request.pop("model"), "request": request}
+        sample = sample_in_context(None)
+        return found if sample is None else {**found, "sample": sample}
 
     def record(self, write: Write) -> Steps[Response]:
         """Ask the model, and write its outcome. A stream that the consumer closed is written as far as it was read."""

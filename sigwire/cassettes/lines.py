@@ -6,8 +6,9 @@
     {"approval": 4, "place": ..., "key": ..., "name": ..., "arguments": ..., "value": ...}
     {"durable": 5, "place": ..., "key": ..., "name": "now", "value": ...}
 
-The first value is the number of the line. ``key`` is a digest of the question. Equal keys are used in the order of the file; a
-line of the asking place goes first, so that the order of threads does not matter. Reading runs nothing.
+The first value is the number of the line. ``key`` is a digest of the question, with the ``sample`` if it has one. Equal
+keys are used in the order of the file; a line of the asking place goes first, so that the order of threads does not matter.
+Reading runs nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from __future__ import annotations
 import os
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -31,7 +32,7 @@ from sigwire.files.lines import BrokenLine, LineFile
 from sigwire.files.lock import HeldFile
 from sigwire.files.whole import write_whole
 
-__all__ = ["HEADS", "CassetteFile", "CassetteLine", "LineSet", "read_lines"]
+__all__ = ["HEADS", "CassetteFile", "CassetteLine", "LineSet", "read_lines", "without_failures"]
 
 HEADS = ("lm", "tool", "approval", "durable")
 _FORMAT = 1
@@ -55,8 +56,14 @@ class CassetteLine:
         """Return the fields of the line that identify its effect."""
         return {name: self.data[name] for name in _QUESTION if name in self.data}
 
+    @property
+    def may_pass(self) -> bool:
+        """Whether the effect ended with a failure of the provider that the same question may not meet again."""
+        error = self.data.get("error")
+        return self.head == "lm" and is_object(error) and error.get("retryable") is True
 
-_QUESTION = ("model", "request", "name", "arguments")
+
+_QUESTION = ("model", "request", "sample", "name", "arguments")
 
 
 def read_lines(path: Path) -> list[CassetteLine]:
@@ -97,6 +104,18 @@ def _file_error(path: Path, error: Exception) -> StateError:
         f"{path} cannot be used: {getattr(error, 'strerror', None) or error} (reading or writing the cassette). Free space "
         "on its disk, or name a file in a folder that you can write; the lines before are kept."
     )
+
+
+def without_failures(lines: Sequence[CassetteLine], *, all_of_them: bool) -> list[CassetteLine]:
+    """Return lines without failures that may pass: all of them, or those whose question has an answer in a later line."""
+    answered = set[object]()
+    kept: list[CassetteLine] = []
+    for line in reversed(lines):
+        if line.may_pass and (all_of_them or line.data.get("key") in answered):
+            continue
+        kept.append(line)
+        answered.add(line.data.get("key"))
+    return kept[::-1]
 
 
 class LineSet:

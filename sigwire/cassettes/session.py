@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias, cast
 from sigwire.cassettes.asks import AskExchange
 from sigwire.cassettes.errors import CassetteMiss
 from sigwire.cassettes.exchanges import Exchange, ReadingExchange, ToolExchange
-from sigwire.cassettes.lines import HEADS, CassetteFile, CassetteLine, LineSet, read_lines
+from sigwire.cassettes.lines import HEADS, CassetteFile, CassetteLine, LineSet, read_lines, without_failures
 from sigwire.cassettes.packing import pack, unpack
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.narrow import is_object
@@ -33,11 +33,16 @@ Resolved: TypeAlias = Literal["replay", "record", "new"]
 
 @dataclass(frozen=True, slots=True)
 class CassetteOptions:
-    """The options of a cassette, as its constructor takes them."""
+    """The options of a cassette, as its constructor takes them.
+
+    ``asks_again``: a question whose provider failed, and may not fail again, is asked again; a replay leaves such a failure out
+    if the question was answered later.
+    """
 
     redact: RedactLine | None
     runs_tools: bool
     speed: float | None
+    asks_again: bool = False
 
 
 class CassetteSession:
@@ -46,8 +51,9 @@ class CassetteSession:
     def __init__(self, path: Path, mode: Resolved, options: CassetteOptions) -> None:
         self.path, self._options = path, options
         self._file = None if mode == "replay" else CassetteFile(path, replaces=mode == "record")
-        self._lines = LineSet(read_lines(path) if self._file is None else self._file.lines)
         self._replays, self._is_open = mode == "replay", True
+        lines = read_lines(path) if self._file is None else self._file.lines
+        self._lines = LineSet(without_failures(lines, all_of_them=not self._replays) if options.asks_again else lines)
         self.misses = 0
 
     @contextmanager
@@ -93,8 +99,11 @@ class CassetteSession:
             return (yield effect)
         media: dict[str, bytes] = {}
         question = self._redacted(cast("JsonObject", pack(exchange.question(), media.__setitem__)))
-        key = sha256(canonical_bytes([exchange.head, question])).hexdigest()[:32]
+        key = _key(exchange.head, question)
         line = self._lines.take(exchange.head, key, frame.path)
+        if line is None and self._replays and "sample" in question:  # of a recording without samples
+            common = {name: value for name, value in question.items() if name != "sample"}
+            line = self._lines.take(exchange.head, _key(exchange.head, common), frame.path)
         miss = partial(self._miss, exchange.head, frame.path, question, line)
         if line is not None:
             return (yield self._replayed(exchange, line, miss))
@@ -155,6 +164,10 @@ class CassetteSession:
         else:
             what, diff = difference(_flat(before), _flat(now))
         return CassetteMiss(self.path, place, before, now, f"{what}, compared with line {nearest.number}", diff)
+
+
+def _key(head: str, question: JsonObject) -> str:
+    return sha256(canonical_bytes([head, question])).hexdigest()[:32]
 
 
 _OF_TOOLS = ("tool", "approval")

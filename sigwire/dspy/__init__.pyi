@@ -95,6 +95,15 @@ from sigwire.evaluate.result import EvaluationResult
 from sigwire.evaluate.running.run import EvaluationAborted, EvaluationInterrupted, ExampleDone
 from sigwire.evaluate.scores import MetricError, Score
 
+# Experiments
+from sigwire.experiments.experiment import Experiment
+from sigwire.experiments.folder import load_experiment
+from sigwire.experiments.planning import ExperimentPlan
+from sigwire.experiments.progress import ExperimentProgress
+from sigwire.experiments.reproducing import Reproduction, reproduce
+from sigwire.experiments.result import ExperimentResult
+from sigwire.experiments.running import PointDone
+
 # Metrics
 from sigwire.evaluate.metrics.answers import answer_exact_match, answer_passage_match, contains, within
 from sigwire.evaluate.metrics.bfcl import bfcl_match, load_bfcl
@@ -372,6 +381,10 @@ __all__ = [
     "Example",
     "ExampleDone",
     "Examples",
+    "Experiment",
+    "ExperimentPlan",
+    "ExperimentProgress",
+    "ExperimentResult",
     "FakeLM",
     "FetchError",
     "FetchPolicy",
@@ -440,6 +453,7 @@ __all__ = [
     "OutputTruncated",
     "Parallel",
     "PendingCall",
+    "PointDone",
     "PortableHistory",
     "Predict",
     "Prediction",
@@ -458,6 +472,7 @@ __all__ = [
     "Refine",
     "Refused",
     "Repair",
+    "Reproduction",
     "Request",
     "Response",
     "ResponseFormat",
@@ -557,6 +572,7 @@ __all__ = [
     "load",
     "load_bfcl",
     "load_examples",
+    "load_experiment",
     "load_program",
     "load_records",
     "load_settings",
@@ -575,6 +591,7 @@ __all__ = [
     "preview_all",
     "prices",
     "primitives",
+    "reproduce",
     "retrievers",
     "save_program",
     "settings",

@@ -14,6 +14,7 @@ metrics     the metrics and judges of the library     git          the commit, f
 segments    parts of a run that was resumed           costs        sums of which a part may be unknown
 calls       the messages of a row, for its record    calibration  probabilities of outputs against labels
 rows        rows in this process or on an executor, and map_rows
+seeds       means and differences over examples and seeds
 pareto      the front of entries that are measured by several numbers
 """
 

@@ -38,7 +38,7 @@ from sigwire.modules.field_types import NO_TYPES, FieldTypes, types_of
 from sigwire.modules.module import Module, module_paths
 from sigwire.modules.where import locate
 from sigwire.observe.usage import UsageTracker
-from sigwire.settings import context
+from sigwire.settings import context, sample_in_context
 
 __all__ = [
     "Cell", "CellOptions", "KeptRows", "RequestCounts", "TraceStep", "cell_steps", "counted", "score_steps",
@@ -359,7 +359,7 @@ class _ProgramRun:
         self.trace: list[Any] = []
         self._changes: dict[str, object] = {"trace": self.trace} if traced or strict else {}
         if rollout_id is not None:
-            self._changes["rollout_id"] = rollout_id
+            self._changes["rollout_id"] = sample_in_context(rollout_id)
         self._started = time.monotonic()
         self._seconds = 0.0
 

@@ -37,8 +37,18 @@ from sigwire.show.cleaning import inline, number
 from sigwire.show.markdown import card_markdown
 from sigwire.show.numbers import count, seconds_text
 
-__all__ = ["Comparison", "ProgramDifference", "compare"]
+__all__ = [
+    "DIFFERENCE_COLUMNS",
+    "ChangedExample",
+    "ComparedPair",
+    "Comparison",
+    "ProgramDifference",
+    "adjusted_differences",
+    "compare",
+    "verdict_of",
+]
 
+DIFFERENCE_COLUMNS = ("verdict", "difference", "interval", "p", "won", "lost")
 Verdict: TypeAlias = Literal["better", "worse", "not shown to be better"]
 FilePath: TypeAlias = "str | PathLike[str]"
 ChangedExample: TypeAlias = tuple[Example, ExampleRecord, ExampleRecord]
@@ -58,7 +68,7 @@ class ProgramDifference(BoundedRepr):
 
     ``p``: adjusted for the number of programs and metrics; ``confidence``: of the interval, adjusted; ``omitted``: shared
     examples that one of the two did not score; ``regressions`` and ``wins``: examples with a lower or higher score, the largest
-    change first. ``metric``: whose scores these are.
+    change first. ``metric``: whose scores these are. ``seeds``: their number; ``note``: the end of the sentence.
     """
 
     name: str
@@ -71,6 +81,8 @@ class ProgramDifference(BoundedRepr):
     regressions: Sequence[ChangedExample]
     wins: Sequence[ChangedExample]
     metric: str = ""
+    seeds: int = 1
+    note: str = ""
 
     @property
     def is_shown(self) -> bool:
@@ -85,17 +97,23 @@ class ProgramDifference(BoundedRepr):
         return f"{100 * self.confidence:.4g} % {interval.low:+.3f} … {interval.high:+.3f}"
 
     @property
+    def cells(self) -> list[str]:
+        """The difference as cells of a table, whose names are ``DIFFERENCE_COLUMNS``."""
+        numbers = [f"{self.difference.mean:+.3f}", self.interval_text, f"{self.p:.2g}"]
+        return [self.verdict, *numbers, str(len(self.wins)), str(len(self.regressions))]
+
+    @property
     def sentence(self) -> str:
         """The difference in one sentence."""
         found, interval = self.difference, self.difference.interval
         names = f"{inline(self.name, 40)} is {self.verdict}"
         numbers = f"{found.mean:+.3f}, {self.interval_text}"
-        if interval is None:
-            return f"{names} than {inline(self.baseline, 40)}: {numbers} (n = {found.n})."
-        text = f"{names} than {inline(self.baseline, 40)}: {numbers} ({interval.method_text}; p = {self.p:.2g}; n = {found.n})."
-        if self.verdict == "not shown to be better" and found.smallest is not None:
+        n = f"n = {found.n}" if self.seeds == 1 else f"n = {found.n} × {self.seeds} seeds"
+        how = n if interval is None else f"{interval.method_text}; p = {self.p:.2g}; {n}"
+        text = f"{names} than {inline(self.baseline, 40)}: {numbers} ({how})."
+        if interval is not None and self.verdict == "not shown to be better" and found.smallest is not None:
             text += f" So many examples show differences of {found.smallest:.3f} or more."
-        return text
+        return f"{text[:-1]}; {self.note}." if self.note else text
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -129,7 +147,7 @@ class Comparison(HasCard):
     @property
     def sentences(self) -> Sequence[str]:
         """A sentence for each program but the baseline; then those of other metrics that are better or worse."""
-        found = [f"{each.metric}: {each.sentence}" for each in self._all[len(self.differences) :] if each.is_shown]
+        found = [f"{each.metric}: {each.sentence}" for each in self.all[len(self.differences) :] if each.is_shown]
         return [*(each.sentence for each in self.differences), *found]
 
     @property
@@ -141,10 +159,11 @@ class Comparison(HasCard):
     @property
     def worse(self) -> Sequence[ProgramDifference]:
         """The differences, of any metric, in which a program is worse than the baseline."""
-        return [each for each in self._all if each.verdict == "worse"]
+        return [each for each in self.all if each.verdict == "worse"]
 
     @property
-    def _all(self) -> Sequence[ProgramDifference]:
+    def all(self) -> Sequence[ProgramDifference]:
+        """The differences by every metric, those of the headline first."""
         return [*self.differences, *(each for found in self.others.values() for each in found)]
 
     @property
@@ -159,7 +178,7 @@ class Comparison(HasCard):
         from sigwire.evaluate.reports.comparison_page import comparison_page
         from sigwire.evaluate.reports.page import write_page
 
-        write_page(comparison_page(self.runs, self._all, self._card()), path)
+        write_page(comparison_page(self.runs, self.all, self._card()), path)
 
     def to_markdown(self) -> str:
         """Return the programs and differences as Markdown, for the description of a change."""
@@ -232,33 +251,72 @@ def compare(
 
 def _differences(
     runs: Mapping[str, ScoredRun], metrics: Sequence[str], seed: int
-) -> Mapping[str, list[ProgramDifference]]:
-    """Return the differences from the first run by metric, adjusted together by Holm's steps.
-
-    Metrics with the same values in every run are tested once: a score that stands under two names is one comparison.
-    """
+) -> Mapping[str, Sequence[ProgramDifference]]:
+    """Return the differences from the first run by metric."""
     baseline, *others = runs
-    confidence = runs[baseline].confidence
     scored = {metric: {name: run.with_metric(metric) for name, run in runs.items()} for metric in metrics}
-    tested: dict[str, str] = {}  # by metric the first one of the same values
-    for metric in metrics:
-        values = [run.values for run in scored[metric].values()]
-        same = (name for name in tested.values() if [run.values for run in scored[name].values()] == values)
+    pairs = {
+        metric: [_Pairs.of(baseline, by_name[baseline], name, by_name[name]) for name in others]
+        for metric, by_name in scored.items()
+    }
+    return adjusted_differences(pairs, runs[baseline].confidence, seed)
+
+
+class ComparedPair(Protocol):
+    """A program and its baseline, with the scores of both. ``note``: the end of the sentence, if it needs one."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def baseline(self) -> str: ...
+    @property
+    def scores(self) -> Sequence[object]: ...
+    @property
+    def omitted(self) -> int: ...
+    @property
+    def seeds(self) -> int: ...
+    @property
+    def note(self) -> str: ...
+    def difference(self, confidence: float, seed: int, /) -> PairedDifference: ...
+    def changed(self, sign: int, /) -> Sequence[ChangedExample]: ...
+
+
+def adjusted_differences(
+    pairs: Mapping[str, Sequence[ComparedPair]], confidence: float, seed: int = 0
+) -> dict[str, list[ProgramDifference]]:
+    """Return the differences of pairs by metric, adjusted together by Holm's steps.
+
+    Metrics with the same scores in every pair are tested once: a score that stands under two names is one comparison.
+    """
+    tested: dict[str, str] = {}  # by metric the first one of the same scores
+    for metric, group in pairs.items():
+        scores = [pair.scores for pair in group]
+        same = (name for name in tested.values() if [pair.scores for pair in pairs[name]] == scores)
         tested[metric] = next(same, metric)
-    places = [(metric, name) for metric in dict.fromkeys(tested.values()) for name in others]
-    pairs = [_Pairs.of(scored[metric][baseline], scored[metric][name]) for metric, name in places]
-    found = [pair.difference(confidence, seed) for pair in pairs]
-    ps = [each.p for each in found]
+    places = [(metric, pair) for metric in dict.fromkeys(tested.values()) for pair in pairs[metric]]
+    plain = [pair.difference(confidence, seed) for _, pair in places]
+    ps = [each.p for each in plain]
     levels = holm_confidences(ps, confidence)
-    adjusted = found if len(pairs) == 1 else [p.difference(c, seed) for p, c in zip(pairs, levels, strict=True)]
     by_metric: dict[str, list[ProgramDifference]] = {}
-    for (metric, name), pair, each, p, level in zip(places, pairs, adjusted, holm(ps), levels, strict=True):
-        verdict = _verdict(p, each, confidence)
-        if verdict == "not shown to be better" and each.interval is not None:  # Holm's steps may end before this one
-            each = replace(each, interval=reaching_zero(each.interval))
+    for (metric, pair), each, p, level in zip(places, plain, holm(ps), levels, strict=True):
+        found = each if level == confidence else pair.difference(level, seed)
+        verdict = verdict_of(p, found, confidence)
+        if verdict == "not shown to be better" and found.interval is not None:  # Holm's steps may end before this one
+            found = replace(found, interval=reaching_zero(found.interval))
         by_metric.setdefault(metric, []).append(
             ProgramDifference(
-                name, baseline, each, p, level, verdict, pair.omitted, pair.changed(-1), pair.changed(1), metric
+                pair.name,
+                pair.baseline,
+                found,
+                p,
+                level,
+                verdict,
+                pair.omitted,
+                pair.changed(-1),
+                pair.changed(1),
+                metric,
+                pair.seeds,
+                pair.note,
             )
         )
     return {metric: [replace(each, metric=metric) for each in by_metric[first]] for metric, first in tested.items()}
@@ -304,14 +362,18 @@ def _first_records(run: ScoredRun) -> Mapping[str, ExampleRecord]:
 class _Pairs:
     """The examples that two runs share: by id their indexes in both, and the reduced scores of those scored in both."""
 
+    baseline: str
     first: ScoredRun
+    name: str
     second: ScoredRun
     indexes: Sequence[tuple[int, int]]
     scores: Sequence[tuple[float, float]]
     omitted: int
+    seeds: int = 1
+    note: str = ""
 
     @classmethod
-    def of(cls, first: ScoredRun, second: ScoredRun) -> _Pairs:
+    def of(cls, baseline: str, first: ScoredRun, name: str, second: ScoredRun) -> _Pairs:
         places = {record.id: record.index for record in _first_records(second).values()}
         shared = [(each.index, places[each.id]) for each in _first_records(first).values() if each.id in places]
         indexes: list[tuple[int, int]] = []
@@ -321,7 +383,7 @@ class _Pairs:
             if values[0] is not None and values[1] is not None:
                 indexes.append((a, b))
                 scores.append((values[0], values[1]))
-        return cls(first, second, indexes, scores, len(shared) - len(scores))
+        return cls(baseline, first, name, second, indexes, scores, len(shared) - len(scores))
 
     def difference(self, confidence: float, seed: int) -> PairedDifference:
         clusters = None if self.first.cluster is None else [self.first.cluster_of(a) for a, _ in self.indexes]
@@ -348,7 +410,7 @@ class _Pairs:
         return self.first.example_by_index[first], record, self.second.by_example[second][0]
 
 
-def _verdict(p: float, difference: PairedDifference, confidence: float) -> Verdict:
+def verdict_of(p: float, difference: PairedDifference, confidence: float) -> Verdict:
     """Return the verdict of a difference. ``p``: adjusted; an interval excludes 0 where it is significant."""
     if p > 1 - confidence or difference.is_few or difference.mean == 0:
         return "not shown to be better"
@@ -394,20 +456,8 @@ def _metric_cards(comparison: Comparison) -> Iterator[Card]:
     """Yield a table of the metrics beside the headline, if there are some."""
     if not comparison.others:
         return
-    head = ["metric", "program", "verdict", "difference", "interval", "p", "won", "lost"]
-    rows = [
-        [
-            each.metric,
-            each.name,
-            each.verdict,
-            f"{each.difference.mean:+.3f}",
-            each.interval_text,
-            f"{each.p:.2g}",
-            str(len(each.wins)),
-            str(len(each.regressions)),
-        ]
-        for each in comparison._all  # pyright: ignore[reportPrivateUsage]
-    ]
+    rows = [[each.metric, each.name, *each.cells] for each in comparison.all]
+    head = ["metric", "program", *DIFFERENCE_COLUMNS]
     yield Card("metrics", "p adjusted for all of them", table=[head, *rows], is_open=True)
 
 
@@ -423,7 +473,8 @@ def _tool_cards(runs: Mapping[str, ScoredRun]) -> Iterator[Card]:
 
 def _agreement(comparison: Comparison, each: ProgramDifference) -> list[list[str]]:
     """Return the 2×2 table of right and wrong, if all scores are 0 or 1."""
-    scores = _Pairs.of(comparison.runs[each.baseline], comparison.runs[each.name]).scores
+    runs = comparison.runs
+    scores = _Pairs.of(each.baseline, runs[each.baseline], each.name, runs[each.name]).scores
     if any(value not in (0, 1) for pair in scores for value in pair):
         return []
     counts = {pair: sum(found == pair for found in scores) for pair in ((1, 1), (1, 0), (0, 1), (0, 0))}

@@ -38,7 +38,8 @@ class Evaluate(EvaluationOptions):
     "median", "max", "mode", "pass@k" or "all@k".
 
     ``failure_score``: the score of a failed program. ``errors``: "score" counts such failures, "skip" leaves them out of the
-    mean, "raise" raises the first. ``max_errors``: more failures abort; default 10. ``timeout``: seconds for one example.
+    mean, "raise" raises the first. ``max_errors``: more failures abort; default 10; "provider": only failures of the provider
+    count, and those before its last answer do not. ``timeout``: seconds for one example.
     ``executor``: runs the examples on the processes of a PEP 3148 executor, ``num_threads`` at once in each, or of the one
     that a function makes; program and metric are importable (see ``Job``), and outputs of ``results`` are JSON data.
     ``budget``: a ``Budget`` for the evaluation. ``fresh``: read no stored answers. ``log``: a file of records (True: below

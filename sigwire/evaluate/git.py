@@ -1,15 +1,19 @@
-"""``git_state``: the commit of the working directory, and whether the program differs from it, for the header of records."""
+"""``git_state``: the commit of the working directory, and whether the program differs from it, for the header of records.
+
+``git_details`` has more, for the record of an experiment: it identifies the difference.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import Sequence
+from hashlib import sha256
 
 from sigwire.core.json import JsonObject
 from sigwire.evaluate.fingerprint.reading import is_users_file
 
-__all__ = ["git_state"]
+__all__ = ["git_details", "git_state"]
 
 _LIMIT = 60.0  # seconds: on a busy machine git takes some, and only a git that hangs takes so many
 _STATUS = ("git", "-c", "core.fsmonitor=false", "status", "--porcelain=v2", "--branch", "--untracked-files=no")
@@ -27,6 +31,21 @@ def git_state() -> JsonObject | None:
     if not lines or commit == "(initial)":
         return None
     return {"commit": commit, "dirty": any(not line.startswith("#") for line in lines) or bool(_untracked())}
+
+
+def git_details() -> JsonObject | None:
+    """Return ``git_state`` with the digest of the difference from the commit, and the untracked files that are imported.
+
+    Files are named from the root of the repository: their folders outside of it are no part of a record.
+    """
+    if (state := git_state()) is None:
+        return None
+    found = {**state}
+    if difference := _answer_of(("git", "diff", "HEAD", "--no-ext-diff", "--no-color")):
+        found["difference"] = sha256("\n".join(difference).encode()).hexdigest()[:16]
+    if untracked := _untracked():
+        found["untracked"] = [*untracked]
+    return found
 
 
 def _untracked() -> Sequence[str]:

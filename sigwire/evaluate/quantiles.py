@@ -7,7 +7,7 @@ from statistics import NormalDist
 
 from sigwire.errors import ConfigurationError
 
-__all__ = ["NORMAL", "t_of", "t_quantile", "z_of"]
+__all__ = ["NORMAL", "t_of", "t_p", "t_quantile", "z_of"]
 
 NORMAL = NormalDist()
 
@@ -21,7 +21,7 @@ def z_of(confidence: float) -> float:
     return NORMAL.inv_cdf(_quantile_of(confidence))
 
 
-def t_of(confidence: float, freedom: int) -> float:
+def t_of(confidence: float, freedom: float) -> float:
     """Return Student's quantile of a two-sided interval. Raises ``ConfigurationError`` unless 0 < confidence < 1.
 
     >>> round(t_of(0.95, 4), 4)
@@ -38,13 +38,13 @@ def _quantile_of(confidence: float) -> float:
     return (1 + confidence) / 2
 
 
-def t_quantile(p: float, freedom: int) -> float:
-    """Return the quantile of Student's t for whole degrees of freedom, to some 12 digits.
+def t_quantile(p: float, freedom: float) -> float:
+    """Return the quantile of Student's t to some 12 digits. Degrees of freedom may be no whole number (Satterthwaite's).
 
-    Abramowitz and Stegun, 26.7.5 as a start, then Newton's steps on the exact distribution, 26.7.3 and 26.7.4.
+    Abramowitz and Stegun, 26.7.5 as a start, then Newton's steps on the exact distribution.
 
-    >>> round(t_quantile(0.975, 4), 6), round(t_quantile(0.025, 30), 6)
-    (2.776445, -2.042272)
+    >>> round(t_quantile(0.975, 4), 6), round(t_quantile(0.025, 30), 6), round(t_quantile(0.975, 2.5), 6)
+    (2.776445, -2.042272, 3.574655)
     """
     if freedom < 1 or not 0 < p < 1:
         raise ValueError(f"t_quantile() takes 0 < p < 1 and one degree of freedom or more, not {p} and {freedom}.")
@@ -57,21 +57,41 @@ def t_quantile(p: float, freedom: int) -> float:
         return t  # the terms that follow are below 1e-12
     scale = math.exp(math.lgamma((v + 1) / 2) - math.lgamma(v / 2)) / math.sqrt(v * math.pi)
     for _ in range(100):
-        step = (p - (1 + _t_central(t, v)) / 2) / (scale * (1 + t * t / v) ** (-(v + 1) / 2))
+        step = (t_p(t, v) / 2 - (1 - p)) / (scale * (1 + t * t / v) ** (-(v + 1) / 2))
         t += step
         if abs(step) <= 1e-13 * max(t, 1):
             break
     return t
 
 
-def _t_central(t: float, v: int) -> float:
-    """Return the probability that Student's t is between -t and t."""
-    angle = math.atan(t / math.sqrt(v))
-    sine, square = math.sin(angle), math.cos(angle) ** 2
-    is_odd = v % 2
-    term = math.cos(angle) if is_odd else 1.0
-    total = term if v > 1 else 0.0
-    for k in range(3 if is_odd else 2, v - 1, 2):
-        term *= square * (k - 1) / k
-        total += term
-    return 2 / math.pi * (angle + sine * total) if is_odd else sine * total
+def t_p(t: float, freedom: float) -> float:
+    """Return the two-sided p of a value of Student's t: the share of I(ν/2, 1/2) below ν/(ν+t²).
+
+    >>> round(t_p(2.776445, 4), 6), t_p(0, 9), t_p(float("inf"), 3)
+    (0.05, 1.0, 0.0)
+    """
+    if math.isinf(t):
+        return 0.0
+    square = t * t
+    return _beta_share(freedom / (freedom + square), square / (freedom + square), freedom / 2, 0.5)
+
+
+def _beta_share(x: float, rest: float, a: float, b: float) -> float:
+    """Return the regularized incomplete beta function I_x(a, b); ``rest`` is 1 - x, which may be too small to subtract."""
+    if x <= 0 or rest <= 0:
+        return float(rest <= 0)
+    if x > (a + 1) / (a + b + 2):  # there the fraction converges slowly
+        return 1 - _beta_share(rest, x, b, a)
+    size = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log(rest)
+    # Lentz's steps on the continued fraction DLMF 8.17.22.
+    numerator, denominator, found = 1.0, 1 / (1 - (a + b) * x / (a + 1)), 1 / (1 - (a + b) * x / (a + 1))
+    for m in range(1, 500):
+        even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
+        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
+        for term in (even, odd):
+            denominator = 1 / (1 + term * denominator)
+            numerator = 1 + term / numerator
+            found *= numerator * denominator
+        if abs(numerator * denominator - 1) < 1e-15:
+            break
+    return math.exp(size) * found / a

@@ -40,6 +40,7 @@ __all__ = [
     "clustered_interval",
     "holm",
     "holm_confidences",
+    "is_bounded",
     "mcnemar_p",
     "mean_interval",
     "no_interval_reason",
@@ -50,6 +51,7 @@ __all__ = [
     "sign_flip_p",
     "smallest_difference",
     "standard_error",
+    "wilson_interval",
 ]  # fmt: skip
 
 Clusters = Sequence[Hashable]
@@ -185,7 +187,7 @@ def mean_interval(
     """
     if no_interval_reason(values, clusters):
         return None
-    if not _is_bounded(values):
+    if not is_bounded(values):
         return clustered_interval(values, clusters, confidence=confidence)
     return _adjusted_interval(
         _Groups.of(values, clusters).with_added(0.0, 1.0), _method("t", clusters), confidence, 0.0
@@ -198,7 +200,7 @@ def no_interval_reason(values: Sequence[float], clusters: Clusters | None = None
     >>> no_interval_reason([5, 7]) == TOO_FEW, no_interval_reason([5] * 9), no_interval_reason([0.5] * 9)
     (True, 'no spread', '')
     """
-    if values and _is_bounded(values):
+    if values and is_bounded(values):
         return ""
     groups = len(values) if clusters is None else len(set(clusters))
     return TOO_FEW if groups < _FEWEST_CLUSTERS else "" if _has_spread(values) else "no spread"
@@ -220,7 +222,7 @@ def clustered_interval(
     """
     groups = _Groups.of(values, clusters)
     low, high = groups.ends(confidence)
-    if _is_bounded(values):
+    if is_bounded(values):
         low, high = max(low, 0.0), min(high, 1.0)
     return Interval(low, high, _method("t", clusters), groups.is_few)
 
@@ -233,6 +235,18 @@ def _adjusted_interval(groups: _Groups, method: str, confidence: float, least: f
 
 def _method(name: str, clusters: Clusters | None) -> str:
     return name if clusters is None else f"{name} by cluster"
+
+
+def wilson_interval(share: float, n: int, *, confidence: float = 0.95) -> Interval:
+    """Return the interval of a proportion (E. B. Wilson, JASA 22, 1927, 209-212). ``n``: the trials. It is never empty.
+
+    >>> wilson_interval(1.0, 200)
+    Interval(low=0.981..., high=1.0, method='Wilson', is_few=False)
+    """
+    square = z_of(confidence) ** 2
+    middle = (share + square / (2 * n)) / (1 + square / n)
+    half = math.sqrt(share * (1 - share) * square / n + (square / (2 * n)) ** 2) / (1 + square / n)
+    return Interval(max(middle - half, 0.0), min(middle + half, 1.0), "Wilson")
 
 
 def standard_error(values: Sequence[float], clusters: Clusters | None = None) -> float:
@@ -324,7 +338,7 @@ def paired_difference(
         p, (error, interval_at) = mcnemar_p(wins, losses), _of_proportions(wins, losses, n)
     elif wins + losses:
         p = sign_flip_p(differences, clusters, seed=seed)
-        error, interval_at = _of_numbers(differences, clusters, _is_bounded([*first, *second]))
+        error, interval_at = _of_numbers(differences, clusters, is_bounded([*first, *second]))
     else:
         return PairedDifference(n, mean, None, 1.0, wins, losses)
     interval = interval_at(confidence)
@@ -422,12 +436,17 @@ def sign_flip_p(
 ) -> float:
     """Return the two-sided p of the sign-flip test of paired differences (R. A. Fisher, The Design of Experiments, 1935).
 
-    Exact up to 20 differences that are not 0, else from seeded draws. Clusters are flipped whole.
+    Exact up to 20 differences that are not 0, else from seeded draws; where it is less than draws can show, an upper bound of
+    it (W. Hoeffding, JASA 58, 1963, 13-30), so that many comparisons can be adjusted. Clusters are flipped whole.
 
-    >>> sign_flip_p([0.5, 0.25, 0.1, 0.3, 0.2, 0.4])
-    0.03125
+    >>> sign_flip_p([0.5, 0.25, 0.1, 0.3, 0.2, 0.4]), sign_flip_p([0.5] * 100) < 1e-20
+    (0.03125, True)
     """
     flips = _flips(differences, clusters)
+    if len(flips) > _EXACT_FLIPS:
+        bound = 2 * math.exp(-(math.fsum(flips) ** 2) / (2 * math.fsum(each * each for each in flips)))
+        if bound * draws <= 1:
+            return bound
     above, equal, total = _tail(flips, abs(sum(flips)), draws, seed)
     return min(1.0, 2 * (above + equal) / total)
 
@@ -534,7 +553,8 @@ def _is_binary(values: Iterable[float]) -> bool:
     return all(value in (0, 1) for value in values)
 
 
-def _is_bounded(values: Iterable[float]) -> bool:
+def is_bounded(values: Iterable[float]) -> bool:
+    """Return True if all values are between 0 and 1."""
     return all(0 <= value <= 1 for value in values)
 
 

@@ -1,8 +1,8 @@
-"""``Point`` and ``Measured``: one cell of the grid of an experiment, and what was found at it."""
+"""``Point`` and ``MeasuredPoint``: one cell of the grid of an experiment, and what was found at it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from sigwire.evaluate.result import EvaluationResult
     from sigwire.optimizers.reports.report import OptimizationReport
 
-__all__ = ["AXES", "SEPARATOR", "Measured", "Point"]
+__all__ = ["AXES", "SEPARATOR", "MeasuredPoint", "Point", "arm_name"]
 
 AXES = ("program", "dataset", "model", "adapter", "options", "wording", "optimizer")
 """The axes of a grid but the seed, in the order in which their labels make the name of an arm."""
@@ -30,7 +30,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class MeasuredPoint:
     """What was found at a point: the measurement on test rows, and the search before it (None without an optimizer).
 
     ``shared`` is True where the search kept its student and the measurement is that of the arm without an optimizer.
@@ -41,3 +41,14 @@ class Measured:
     search: OptimizationReport | None = None
     folder: Path | None = None
     shared: bool = False
+
+
+def arm_name(axes: Mapping[str, Sequence[str]], labels: Mapping[str, str]) -> str:
+    """Return the name of an arm: its labels of the axes with several; the label of its program if no axis has.
+
+    >>> arm_name({"program": ["cot"], "model": ["a", "b"], "optimizer": ["none", "gepa"]}, {"program": "cot", "model": "a",
+    ...     "optimizer": "gepa"})
+    'a · gepa'
+    """
+    several = [labels[axis] for axis in AXES if len(axes.get(axis, ())) > 1]
+    return SEPARATOR.join(several) or labels["program"]

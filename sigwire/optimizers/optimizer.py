@@ -223,7 +223,8 @@ class Optimizer(Teleprompter, ChecksKeywords):
             if option not in self._compile_options:
                 known = ("trainset", "valset", "testset", "teacher", *sorted(self._compile_options))
                 raise ConfigurationError(
-                    f"{name}.compile has no option {option!r}. {suggest(option, known)}Its options: {', '.join(known)}."
+                    f"{name}.compile has no option {option!r} (compiling). {suggest(option, known)}Its options: "
+                    f"{', '.join(known)}."
                 )
         return {**self._compile_options, **options}
 
@@ -398,7 +399,9 @@ class Optimizer(Teleprompter, ChecksKeywords):
             train, val = halves(rows.train, task.rng("validation").shuffle)
             if not val:
                 raise InputError(f"{type(self).__name__} needs two training examples or a valset (compiling).")
-            task = task.with_rows(train, val)
+            kept = rows.given(search.get("must_hold", ()), student)
+            val = (*val, *(row for row in train if row in kept))
+            task = task.with_rows(tuple(row for row in train if row not in kept), val)
         if must_hold := search.get("must_hold"):
             task = replace(task, must_hold=rows.holding(must_hold, task.val, student))
         if self._is_fair_on_training_rows:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["FAMILIES", "TUNES", "SearchOptions", "check_search_options", "fixed_passages", "labels_of"]
 
 TUNES = frozenset({"instructions", "demos", "fields", "tools"})
-"""What changes by default."""
+"""The families of texts that change by default, and demos."""
 FAMILIES = TUNES | {"tool_names", "decisions"}
 
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from sigwire.show.card import MOST_CHILDREN, MOST_DEPTH, MOST_ROWS, Card
 from sigwire.show.cleaning import MOST_IN_CELL, MOST_IN_VALUE, MOST_INLINE, cut, inline, visible
-from sigwire.show.lines import CallLine, CardLine, DiffLine, PictureLine, Tone
+from sigwire.show.lines import CallLine, CardLine, DiffLine, PictureLine, Strong, Tone
 from sigwire.show.pictures import MOST_BYTES, data_uri, picture_text
 from sigwire.show.style import STYLE
 
@@ -153,7 +153,12 @@ def _header(card: Card, tag: str) -> str:
 
 
 def _table_row(row: Sequence[str], tag: str) -> str:
-    return f"<tr>{' '.join(f'<{tag}>{_escaped(cell, MOST_IN_CELL)}</{tag}>' for cell in row)}</tr>"
+    return f"<tr>{' '.join(f'<{tag}>{_cell(cell)}</{tag}>' for cell in row)}</tr>"
+
+
+def _cell(cell: str) -> str:
+    shown = _escaped(cell, MOST_IN_CELL)
+    return f"<b>{shown}</b>" if isinstance(cell, Strong) else shown
 
 
 def _toned(shown: str, tone: Tone) -> str:

@@ -8,9 +8,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-__all__ = ["CallLine", "CardLine", "CardTag", "DiffLine", "PictureLine", "Tone", "ValueLine"]
+__all__ = ["CallLine", "CardLine", "CardTag", "DiffLine", "PictureLine", "Strong", "Tone", "ValueLine"]
 
 Tone: TypeAlias = Literal["", "right", "wrong", "attention", "call"]
+
+
+class Strong(str):
+    """A cell of a table that stands out: bold, in text with a star."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)

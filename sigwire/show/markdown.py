@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from sigwire.show.card import Card
 from sigwire.show.cleaning import inline
-from sigwire.show.lines import CardLine, PictureLine
+from sigwire.show.lines import CardLine, PictureLine, Strong
 
 __all__ = ["card_markdown"]
 
@@ -45,10 +45,14 @@ def _table(rows: Sequence[Sequence[str]], columns: int = 2) -> Iterator[str]:
     """Yield the lines of a table; the last column has all that is left of a row, in lines."""
     yield ""
     for place, row in enumerate(rows):
-        cells = [*map(_escaped, row[: columns - 1]), "<br>".join(map(_escaped, row[columns - 1 :]))]
+        cells = [*map(_cell, row[: columns - 1]), "<br>".join(map(_cell, row[columns - 1 :]))]
         yield f"| {' | '.join(cells)} |".replace("|  |", "| |").replace("|  |", "| |")
         if place == 0:
             yield f"|{'---|' * columns}"
+
+
+def _cell(text: str) -> str:
+    return f"**{_escaped(text)}**" if isinstance(text, Strong) else _escaped(text)
 
 
 def _escaped(text: str) -> str:

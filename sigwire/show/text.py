@@ -9,7 +9,7 @@ from typing import TypeAlias
 from sigwire.show.card import MOST_CHILDREN, MOST_DEPTH, MOST_ROWS, Card
 from sigwire.show.cleaning import MOST_IN_CELL, MOST_INLINE, cut, display_width, inline, visible
 from sigwire.show.layout import cut_at, padded, wrapped
-from sigwire.show.lines import CallLine, CardLine, PictureLine, ValueLine
+from sigwire.show.lines import CallLine, CardLine, PictureLine, Strong, ValueLine
 from sigwire.show.pictures import picture_text
 
 __all__ = ["StyledLine", "styled_lines", "text_card"]
@@ -128,7 +128,10 @@ def _more(count: int, noun: str) -> Iterator[StyledLine]:
 
 
 def _table(table: Sequence[Sequence[str]], width: int) -> Iterator[StyledLine]:
-    cells = [[inline(cell, MOST_IN_CELL) for cell in row] for row in table[: MOST_ROWS + 1]]
+    cells = [
+        [f"{inline(cell, MOST_IN_CELL)}{'*' * isinstance(cell, Strong)}" for cell in row]
+        for row in table[: MOST_ROWS + 1]
+    ]
     widths = _column_widths(cells, width)
     style = "muted"
     for row in cells:

@@ -895,3 +895,42 @@ def test_lock_of_a_killed_recorder_is_used_again_and_removed(path: Path, mode: A
     assert lock.exists(), "the killed process could not remove it"
     assert replayed(path, mode, "1?", "one") == "one"
     assert not lock.exists()
+
+
+# --- samples
+
+
+def test_answer_of_another_sample_is_not_replayed_for_the_same_question(tmp_path: Path) -> None:
+    path, lm = tmp_path / "samples.jsonl", FakeLM([{"answer": "first"}, {"answer": "second"}])
+    predict = Predict("question -> answer", lm=lm)
+    with Cassette(path, "new"):
+        assert predict(question="2+2?").answer == "first"
+    with Cassette(path, "new"), sigwire.context(rollout_id=2):
+        assert predict(question="2+2?").answer == "second"
+    for sample, answer in ((2, "second"), (None, "first")):
+        with (
+            pytest.warns(RuntimeWarning, match="not used"),
+            Cassette(path, "replay"),
+            sigwire.context(rollout_id=sample),
+        ):
+            assert predict(question="2+2?").answer == answer
+
+
+def test_recording_without_samples_replays_for_each_sample(tmp_path: Path) -> None:
+    path = tmp_path / "old.jsonl"
+    predict = Predict("question -> answer", lm=FakeLM([{"answer": "only"}]))
+    with Cassette(path, "record"):
+        predict(question="2+2?")
+    with Cassette(path, "replay", strict=True), sigwire.context(rollout_id=2):
+        assert predict(question="2+2?").answer == "only"
+
+
+def line_of(number: int, key: str, *, fails: bool = False) -> lines.CassetteLine:
+    outcome: Any = {"error": {"type": "server", "retryable": True}} if fails else {"response": {}}
+    return lines.CassetteLine(number, "lm", {"key": key, **outcome})
+
+
+def test_failures_that_may_pass_are_left_out_all_or_those_with_a_later_answer() -> None:
+    found = [line_of(2, "a", fails=True), line_of(3, "b", fails=True), line_of(4, "a"), line_of(5, "c")]
+    assert [line.number for line in lines.without_failures(found, all_of_them=True)] == [4, 5]
+    assert [line.number for line in lines.without_failures(found, all_of_them=False)] == [3, 4, 5]

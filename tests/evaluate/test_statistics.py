@@ -196,9 +196,21 @@ def test_holm_does_not_depend_on_the_order(ps: list[float]) -> None:
     assert all(adjusted >= p for p, adjusted in expected.items())
 
 
+def test_sign_flip_p_is_drawn_until_draws_cannot_show_it_and_then_bounded() -> None:
+    drawn = statistics.sign_flip_p([1.0] * 60 + [-1.0] * 34)  # a fair coin: 60 and more, or 34 and fewer
+    assert drawn == pytest.approx(scipy.stats.binomtest(60, 94).pvalue, rel=0.3)
+    for n in (60, 400):
+        exact = 2.0 ** (1 - n)
+        assert exact <= statistics.sign_flip_p([0.5] * n) <= 1e-8
+    assert statistics.sign_flip_p([1.0] * 70 + [-1.0] * 20) > scipy.stats.binomtest(70, 90).pvalue
+
+
 def test_holm_matches_published_numbers() -> None:
     # p.adjust(c(0.01, 0.02, 0.03, 0.04, 0.05), "holm") of R.
     assert statistics.holm([0.01, 0.02, 0.03, 0.04, 0.05]) == pytest.approx([0.05, 0.08, 0.09, 0.09, 0.09])
+    # statsmodels 0.14, multipletests(..., method="holm").
+    ps = [0.0123, 0.2, 0.0009, 0.011, 0.5, 0.04, 0.0123, 0.9]
+    assert statistics.holm(ps) == pytest.approx([0.077, 0.6, 0.0072, 0.077, 1.0, 0.16, 0.077, 1.0])
 
 
 @pytest.mark.parametrize("k", [1, 2, 3])

@@ -207,7 +207,7 @@ def test_journal_of_other_choices_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", sorted({*CHOOSES} - {"MIPROv2", "BootstrapFewShotWithOptuna", "GEPA"}))
-def test_other_optimizers_refuse_choices_with_the_names_of_those_that_have_them(name: str) -> None:
+def test_other_optimizers_refuse_choices_by_name(name: str) -> None:
     with pytest.raises(ConfigurationError, match="MIPROv2, BootstrapFewShotWithOptuna and GEPA choose"):
         CHOOSES[name](choices={"temperature": [0.2]})
 

@@ -111,6 +111,14 @@ def test_rows_that_must_hold_may_be_chosen_by_a_function() -> None:
     assert not is_worse_on(everything, 107)
 
 
+def test_row_that_must_hold_is_a_validation_row_if_the_search_sets_them_apart() -> None:
+    program = Predict("question -> answer", lm=model(107))
+    for number in range(100, 106):
+        search = copro(must_hold=row_of(number), seed=number)
+        found = OptimizationReport.of(search.compile(program, trainset=VAL))
+        assert found.scores
+
+
 def test_row_that_fell_once_by_chance_runs_twice_more_and_the_median_decides() -> None:
     program = Predict("question -> answer", lm=model(107, flaky=0.5))
     search = copro(must_hold=row_of(107), num_threads=1)
@@ -193,6 +201,8 @@ def test_fallen_candidate_of_gepa_has_no_children(strategy: str) -> None:
 def test_rows_that_must_hold_are_validation_rows() -> None:
     with pytest.raises(InputError, match=r"no validation row: .*colour of 3\?"):
         compiled(copro(must_hold=TRAIN[3:4]))
+    with pytest.raises(InputError, match=r"set apart by hold_out="):
+        compiled(copro(must_hold=VAL, hold_out=0.5))
     with pytest.raises(InputError, match="chooses no validation row"):
         compiled(copro(must_hold=lambda row: False))
     with pytest.raises(ConfigurationError, match="must_hold is a list"):

@@ -32,7 +32,7 @@ from sigwire.evaluate.metrics.reading import read_field
 from sigwire.evaluate.scores import MetricError
 from sigwire.modules.chain_of_thought import ChainOfThought
 from sigwire.modules.module import Module
-from sigwire.settings import context, current
+from sigwire.settings import context, sample_in_context
 from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature
 
@@ -223,8 +223,7 @@ def ask_judge(judge: Module, predictor: Module, inputs: Mapping[str, object], re
 
 def sample(repeat: int) -> AbstractContextManager[None]:
     """Return a context whose calls share no stored answers with those of another ``repeat``. 0 changes nothing."""
-    outer = current().rollout_id
-    return context(rollout_id=repeat if outer is None else f"{outer}/{repeat}") if repeat else nullcontext()
+    return context(rollout_id=sample_in_context(repeat)) if repeat else nullcontext()
 
 
 def read_fields(judge: object, fields: Mapping[str, str], sources: Mapping[str, object]) -> dict[str, str]:

@@ -9,6 +9,7 @@ from typing import cast
 from sigwire.core.json import JsonObject, dumps
 from sigwire.show.card import Card
 from sigwire.show.cleaning import inline, visible
+from sigwire.show.lines import Strong
 
 __all__ = ["block", "card_rows", "card_table", "cards", "figures", "header", "messages", "outcomes", "text"]
 
@@ -65,8 +66,12 @@ def card_table(table: Sequence[Sequence[str]]) -> str:
         return ""
     head, *rows = table
     names = "".join(f'<th scope="col">{text(cell)}</th>' for cell in head)
-    body = "".join(f"<tr>{''.join(f'<td>{text(cell, 160)}</td>' for cell in row)}</tr>" for row in rows)
+    body = "".join(f"<tr>{''.join(f'<td>{_cell(cell)}</td>' for cell in row)}</tr>" for row in rows)
     return f'<div class="wide"><table><thead><tr>{names}</tr></thead><tbody>{body}</tbody></table></div>'
+
+
+def _cell(cell: str) -> str:
+    return f"<b>{text(cell, 160)}</b>" if isinstance(cell, Strong) else text(cell, 160)
 
 
 def cards(found: Sequence[Card]) -> str:

@@ -2,11 +2,16 @@
 
 ``KeyboardInterrupt`` is caught where the caller waits. No signal handler is installed, so that of the user stays. An interrupt
 that is raised inside a row (a caller that runs one row at a time, in its own thread) ends that row.
+
+Rows may be inside others: those of an evaluation that is a row of something larger, in a thread. They get no interrupt of the
+caller. When the outer ones are interrupted, they start no row either, and end with ``KeyboardInterrupt`` when theirs in flight
+have ended.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 
 from sigwire.effects.cancellation import INTERRUPT_GRACE_SECONDS
 from sigwire.effects.gather import Gather
@@ -16,20 +21,21 @@ from sigwire.effects.waiting import sleep, wait_for
 __all__ = ["RowsInFlight", "waiting_text"]
 
 _LOOK_SECONDS = 0.01
+_around: ContextVar[RowsInFlight | None] = ContextVar("sigwire_rows_in_flight", default=None)
 
 
-def waiting_text(rows: int) -> str:
+def waiting_text(rows: int, name: str = "row") -> str:
     """Return the line that is shown after a first interrupt.
 
     >>> waiting_text(1)
     'interrupted: waiting at most 10 s for 1 row in flight. Press Ctrl-C again to cancel.\\n'
     """
-    name = f"{rows} row{'' if rows == 1 else 's'}"
-    return f"interrupted: waiting at most {INTERRUPT_GRACE_SECONDS:g} s for {name} in flight. Press Ctrl-C again to cancel.\n"
+    shown = f"{rows} {name}{'' if rows == 1 else 's'}"
+    return f"interrupted: waiting at most {INTERRUPT_GRACE_SECONDS:g} s for {shown} in flight. Press Ctrl-C again to cancel.\n"
 
 
 class RowsInFlight:
-    """Counts the rows in flight. ``is_interrupted``: no row may start.
+    """Counts the rows in flight. ``is_interrupted``: no row may start. ``name``: of one, for the line of an interrupt.
 
     >>> from sigwire.effects.steps import run
     >>> def row():
@@ -39,23 +45,33 @@ class RowsInFlight:
     (None, False)
     """
 
-    def __init__(self) -> None:
+    def __init__(self, name: str = "row") -> None:
+        self._name = name
         self._running: set[object] = set()
-        self.is_interrupted = False
+        self._is_interrupted = False
+        self._outer: RowsInFlight | None = None
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether these rows are interrupted, or those that they are inside of."""
+        return self._is_interrupted or (self._outer is not None and self._outer.is_interrupted)
 
     def gather(self, rows: Sequence[Steps[None]], limit: int, note: Callable[[str], object]) -> Steps[None]:
         """Run rows, at most ``limit`` at once. After a first interrupt no row starts, and those in flight have ten seconds.
 
         ``note`` gets a line about it. Raises the interrupt then; a second one is raised at once.
         """
+        self._outer = _around.get()
         try:
             yield Gather([self._counted(row) for row in rows], limit=limit)
         except KeyboardInterrupt:
-            self.is_interrupted = True
-            if count := len(self._running):
-                note(waiting_text(count))
+            is_first, self._is_interrupted = not self.is_interrupted, True
+            if is_first and (count := len(self._running)):
+                note(waiting_text(count, self._name))
                 self.wait(INTERRUPT_GRACE_SECONDS)
             raise
+        if self.is_interrupted:
+            raise KeyboardInterrupt
 
     def wait(self, seconds: float) -> bool:
         """Wait, blocking, for the rows in flight. Return False if some still run after ``seconds``."""
@@ -71,6 +87,7 @@ class RowsInFlight:
         if self.is_interrupted:
             return
         self._running.add(row)
+        _around.set(self)  # of this row: it runs in a copy of the context
         try:
             yield from row
         finally:

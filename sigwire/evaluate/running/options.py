@@ -32,7 +32,7 @@ class EvaluationOptions(ChecksKeywords):
     num_threads: int | None = None
     display_progress: bool | None = None
     display_table: bool | int = False
-    max_errors: int | None = None
+    max_errors: int | Literal["provider"] | None = None
     provide_traceback: bool | None = None
     failure_score: float = 0.0
     save_as_csv: FilePath | None = None
@@ -87,7 +87,10 @@ def _is_number(value: object) -> bool:
 
 _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "num_threads": (lambda value: value is None or _is_count(value, 1), "a number above 0"),
-    "max_errors": (lambda value: value is None or _is_count(value, 0), "a number, 0 or more"),
+    "max_errors": (
+        lambda value: value is None or value == "provider" or _is_count(value, 0),
+        'a number, 0 or more, or "provider"',
+    ),
     "failure_score": (_is_number, "a number"),
     "repeat": (lambda value: _is_count(value, 1), "a number above 0"),
     "errors": (lambda value: value in ("score", "raise", "skip"), '"score", "raise" or "skip"'),

@@ -12,7 +12,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from sigwire.core.example import Example
 from sigwire.effects.cancellation import CANCEL_GRACE_SECONDS, CancelScope, on_cancel, set_scope
@@ -58,12 +58,13 @@ class EvaluationAborted(SigwireError):
 
 
 class EvaluationInterrupted(KeyboardInterrupt):
-    """Ctrl-C ended an evaluation. ``result`` has the finished examples.
+    """Ctrl-C ended an evaluation or an experiment. ``result`` has what is finished: it is an ``EvaluationResult``, or an
+    ``ExperimentResult``.
 
     The first Ctrl-C waits at most ten seconds for examples in flight, a second one does not.
     """
 
-    def __init__(self, message: str, result: EvaluationResult) -> None:
+    def __init__(self, message: str, result: Any) -> None:
         super().__init__(message)
         self.result = result
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 from sigwire.errors import BudgetSpent
 from sigwire.evaluate.failures import Failure
@@ -14,10 +14,11 @@ from sigwire.modules.where import locate
 if TYPE_CHECKING:
     from sigwire.lm.policy.money.budget import Budget
 
-__all__ = ["DEFAULT_MAX_ERRORS", "EvaluationStop", "StopRule"]
+__all__ = ["DEFAULT_MAX_ERRORS", "EvaluationStop", "MaxErrors", "StopRule"]
 
 DEFAULT_MAX_ERRORS = 10
 _METRIC_FAILURES_AT_START = 3
+MaxErrors: TypeAlias = "int | Literal['provider']"
 
 
 class EvaluationStop(NamedTuple):
@@ -31,7 +32,8 @@ class EvaluationStop(NamedTuple):
 class StopRule:
     """Ends an evaluation: after too many failures, a metric that fails from the start, the seconds of its budget, or an error.
 
-    ``reason`` is the first one. Threads share the rule.
+    ``max_errors``: "provider" counts the failures of the provider since it last answered a row, and no others. ``reason`` is
+    the first one. Threads share the rule.
 
     >>> rule = StopRule("score", max_errors=0)
     >>> rule.add(Failure("program", "ValueError", "no answer"))
@@ -39,24 +41,31 @@ class StopRule:
     (True, 'aborted')
     """
 
-    def __init__(self, errors: str, max_errors: int | None = None, budget: Budget | None = None) -> None:
+    def __init__(self, errors: str, max_errors: MaxErrors | None = None, budget: Budget | None = None) -> None:
         self._errors, self._budget = errors, budget
-        self._most = DEFAULT_MAX_ERRORS if max_errors is None else max_errors
+        self._is_of_provider = max_errors == "provider"
+        self._most = DEFAULT_MAX_ERRORS if max_errors is None or max_errors == "provider" else max_errors
         self._lock = threading.Lock()
         self._failures = 0
-        self._is_start = True  # only failures of the metric yet
+        self._metric_failures: int | None = 0  # at the start; None after another row
         self.reason: EvaluationStop | None = None
 
     def add(self, failure: Failure | None) -> None:
         """Count a finished row. ``failure``: ``None`` if it succeeded. Called by one thread at a time."""
-        self._is_start = self._is_start and failure is not None and failure.kind == "metric"
+        if self._metric_failures is not None:
+            is_of_metric = failure is not None and failure.kind == "metric"
+            self._metric_failures = self._metric_failures + 1 if is_of_metric else None
+        if self._is_of_provider and (failure is None or failure.kind == "program"):
+            self._failures = 0
         if failure is None:
             return
-        self._failures += 1
-        if self._is_start and self._failures == _METRIC_FAILURES_AT_START:
+        self._failures += not self._is_of_provider or failure.kind == "provider"
+        if self._metric_failures == _METRIC_FAILURES_AT_START:
             self.end("aborted", None, f"The metric failed on the first {_METRIC_FAILURES_AT_START} examples")
         if self._failures > self._most:
-            self.end("aborted", None, f"More than {self._most} examples failed (max_errors={self._most})")
+            what = "runs in a row failed by the provider" if self._is_of_provider else "examples failed"
+            option = "provider" if self._is_of_provider else self._most
+            self.end("aborted", None, f"More than {self._most} {what} (max_errors={option!r})")
 
     def is_over(self) -> bool:
         """Return True if no more rows are run."""

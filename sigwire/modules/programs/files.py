@@ -17,7 +17,7 @@ from sigwire.modules.programs.encoding import ProgramEncoder
 from sigwire.modules.tree import saving
 from sigwire.modules.tree.walk import Parameter, is_held, walk
 
-__all__ = ["load_program", "save_program"]
+__all__ = ["load_program", "save_program", "write_program"]
 
 _FORMAT = 1
 
@@ -30,6 +30,11 @@ def save_program(program: Module, path: str | PathLike[str]) -> None:
     ``StateError`` if the file could not make the program again, and warns of a model that ``load_program`` refuses without
     ``lm=``.
     """
+    saving.warn_of_refusal(type(program).__name__, write_program(program, path))
+
+
+def write_program(program: Module, path: str | PathLike[str]) -> Callable[[], object]:
+    """Write a whole program as ``save_program`` does, without a warning. Return the check that a load without ``lm=`` makes."""
     arguments = ProgramEncoder().encode(program)
     parameters, held = _all_parameters(program)
     state: JsonObject = {name: each.dump_state() for name, each in parameters.items()}
@@ -37,8 +42,7 @@ def save_program(program: Module, path: str | PathLike[str]) -> None:
     if frozen := [name for name, part in program.named_sub_modules() if _is_frozen(part)]:
         data["frozen"] = list(frozen)
     saving.write(path, data, saving.report_of(program))
-    check = partial(saving.prepare, type(program).__name__, parameters, state, False, held)
-    saving.warn_of_refusal(type(program).__name__, check)
+    return partial(saving.prepare, type(program).__name__, parameters, state, False, held)
 
 
 def load_program(

@@ -43,7 +43,7 @@ from sigwire.optimizers.errors import SearchPaused
 from sigwire.optimizers.events import SearchEvent, Spent
 from sigwire.optimizers.judge import ScoreTable
 from sigwire.optimizers.rule import Measure, Rule, RuleEffect, RunKey, Write
-from sigwire.settings import context
+from sigwire.settings import context, sample_in_context
 from sigwire.signatures.signature import SignatureMeta
 
 if TYPE_CHECKING:
@@ -327,7 +327,7 @@ class Engine:
         with (
             budget or nullcontext(),
             UsageTracker(keep_runs=False) as tracker,
-            context(rollout_id=index or None, trace=None),
+            context(rollout_id=sample_in_context(index or None), trace=None),
         ):
             try:
                 prediction = yield from self._written(effect)

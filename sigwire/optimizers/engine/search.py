@@ -68,26 +68,33 @@ class Rows:
         named = [tuple(dict.fromkeys(_named(each, examples, types) for each in part)) for part in (train, val, test)]
         return cls(examples, *named)
 
-    def holding(self, given: object, val: Sequence[str], student: object) -> tuple[str, ...]:
+    def given(self, must_hold: object, student: object) -> tuple[str, ...]:
+        """Return the rows of the examples that must hold; nothing for a function."""
+        examples = [] if callable(must_hold) else list(cast("Sequence[Example]", must_hold))
+        return tuple(dict.fromkeys(_named(each, {}, types_of(student)) for each in examples))
+
+    def holding(self, must_hold: object, val: Sequence[str], student: object) -> tuple[str, ...]:
         """Return the validation rows that must hold: examples, or those of which a function returns True.
 
         Raises ``InputError`` for an example that is no validation row, and if no row is chosen.
         """
-        if callable(given):
-            chosen = [row for row in val if given(self.examples[row])]
+        if callable(must_hold):
+            chosen = tuple(row for row in val if must_hold(self.examples[row]))
         else:
-            examples = list(cast("Sequence[Example]", given))
-            chosen = [_named(each, {}, types_of(student)) for each in examples]
-            for row, example in zip(chosen, examples, strict=True):
-                if row not in val:
-                    raise InputError(
-                        f"An example of must_hold is no validation row: {example!r:.120} (compiling). Put it into valset=."
-                    )
+            chosen = self.given(must_hold, student)
+        for row in chosen:
+            if row not in val:
+                why = "set apart by hold_out=" if row in self.test else "no validation row"
+                shown = self.examples.get(row, row)
+                raise InputError(
+                    f"An example of must_hold is {why}: {shown!r:.120} (compiling). Put it into valset=, and give test rows as "
+                    "testset=."
+                )
         if not chosen:
             raise InputError(
                 "must_hold chooses no validation row (compiling). Name rows of valset=, or change the function."
             )
-        return tuple(dict.fromkeys(chosen))
+        return chosen
 
     def warnings(self) -> list[str]:
         """Return what is wrong with the sets, in sentences. Rows with equal inputs are one, whatever their labels."""

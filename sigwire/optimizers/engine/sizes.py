@@ -26,7 +26,7 @@ from sigwire.optimizers.candidate import Candidate
 from sigwire.optimizers.rule import Write
 from sigwire.settings import context, current
 
-__all__ = ["CallSize", "Load", "Sizes", "added_tokens", "sizes_of", "written_tokens"]
+__all__ = ["CallSize", "Load", "Sizes", "added_tokens", "size_of_program", "sizes_of", "written_tokens"]
 
 _ROWS = 3  # that are previewed
 _TEXT = 150  # tokens of a text that a model writes in place of another
@@ -119,19 +119,19 @@ def sizes_of(optimizer: _Asking, student: Module, teacher: Module, rows: Sequenc
         student = student.deepcopy()
         student.set_lm(optimizer.task_model)
     with context(**optimizer.teacher_settings):
-        taught = _size_of_program(teacher, rows)
-    asked = _size_of_program(student, rows)
+        taught = size_of_program(teacher, rows[:_ROWS])
+    asked = size_of_program(student, rows[:_ROWS])
     if asked is None:
         return None
     return Sizes(asked, taught or asked, _size_of_model(optimizer.prompt_model or current().lm), calls)
 
 
-def _size_of_program(program: Module, rows: Sequence[Example]) -> CallSize | None:
-    """Return the mean size of the first calls of a program on a few rows; ``None`` if no model is known."""
-    previews = [(preview, row) for row in rows[:_ROWS] for preview in first_previews(program, row)]
+def size_of_program(program: Module, rows: Sequence[Example]) -> CallSize | None:
+    """Return the mean size of the first calls of a program on rows; ``None`` if no model is known."""
+    previews = [(preview, row) for row in rows for preview in first_previews(program, row)]
     if not previews:
         return None
-    answers = [_answer_tokens(program, row) for row in rows[:_ROWS]]
+    answers = [_answer_tokens(program, row) for row in rows]
     return CallSize(
         round(_mean([preview.tokens.count for preview, _ in previews])),
         round(_mean(answers)),

@@ -12,10 +12,10 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from sigwire.errors import InputError, suggest
 from sigwire.evaluate.pareto import pareto_front
@@ -26,11 +26,12 @@ from sigwire.optimizers.events import Spent
 from sigwire.show.numbers import count, money_text, seconds_text
 from sigwire.show.svg import Scale, label, mark, percent, svg
 
-__all__ = ["PlottedSearch", "PlottedTrial", "Svg", "plot"]
+__all__ = ["Dot", "PlottedSearch", "PlottedTrial", "Svg", "drawing", "plot", "scatter"]
 
 WIDTH, HEIGHT, BOTTOM = 640, 240, 24
 START, END = 9, 97  # percent of the width: left of it are the labels of the axis
 RACE = 104  # height of the strip of a race
+LEGEND = 17  # height of a line of a legend
 MOST_CANDIDATES, MOST_ROWS = 40, 200
 _GOOD = "color-mix(in srgb, #1a9850 75%, currentColor)"
 _BAD = "color-mix(in srgb, #d73027 78%, currentColor)"
@@ -206,23 +207,22 @@ def _cost(search: PlottedSearch) -> Svg:
     rows = {digest: len(found) for digest, found in search.scores.items() if found}
     means = {digest: sum(search.scores[digest].values()) / number for digest, number in rows.items()}
     unit, costs = _costs({digest: cost for digest, cost in search.costs.items() if digest in rows})
-    axes = _Axes.around([0.0, *costs.values()], [means[digest] for digest in costs], unit)
     most = max(rows.values(), default=0)
     whole = {digest: cost for digest, cost in costs.items() if rows[digest] == most}
     numbers = {trial.candidate.digest: f"trial {trial.number + 1}" for trial in search.trials}
     dots = [
-        axes.dot(
+        Dot(
             cost,
             means[digest],
-            6.0 if digest == search.winner.digest else 3.5,
             f"{numbers.get(digest, 'the student')}: {means[digest]:.3f} on {count(rows[digest], 'row')}",
+            is_large=digest == search.winner.digest,
             is_faint=digest not in whole,
         )
         for digest, cost in costs.items()
     ]
-    line = axes.steps([(costs[digest], means[digest]) for digest in _front(whole, means)])
+    line = [(costs[digest], means[digest]) for digest in _front(whole, means)]
     title = "Mean score of candidates over their cost; the large dot is the winner, faint ones ran on fewer rows"
-    return axes.drawing(title, [*line, *dots])
+    return scatter(title, dots, unit, line)
 
 
 def _costs(spent: Mapping[str, Spent]) -> tuple[str, dict[str, float]]:
@@ -285,7 +285,7 @@ def _rows(search: PlottedSearch) -> Svg:
         _text(0, height - 6, "▀ won · ▄ lost · – as the student"),
     ]
     title = "Candidates by validation rows, compared with the student"
-    return _drawing(height, title, [*parts, *captions])
+    return drawing(height, title, [*parts, *captions])
 
 
 _ROW_LABEL, _ROW_HEIGHT = 5.0, 20
@@ -298,6 +298,45 @@ _KINDS: Mapping[str, Callable[[PlottedSearch], Svg]] = {
 
 
 # --- drawing
+
+
+class Dot(NamedTuple):
+    """A place of a scatter plot. ``title``: what a pointer over it shows; ``text``: beside it."""
+
+    x: float
+    y: float
+    title: str
+    is_large: bool = False
+    is_faint: bool = False
+    text: str = ""
+
+
+def scatter(
+    title: str, dots: Sequence[Dot], unit: str, line: Sequence[tuple[float, float]] = (), legend: Sequence[str] = ()
+) -> Svg:
+    """Return scores over what they take, from 0. ``line``: the places of the front; ``legend``: lines below the axis.
+
+    ``unit``: "$ ..." for US dollars, "for ..." for seconds, else the noun of counts.
+    """
+    axes = _Axes.around([0.0, *(each.x for each in dots)], [each.y for each in dots], unit)
+    parts = [axes.dot(x, y, 6.0 if large else 3.5, name, is_faint=faint) for x, y, name, large, faint, _ in dots]
+    rows = [_text(0, HEIGHT + 16 + LEGEND * place, each) for place, each in enumerate(legend)]
+    return axes.drawing(title, [*axes.steps(line), *parts, *_dot_texts(axes, dots)], rows, 10 + LEGEND * len(legend))
+
+
+_MIDDLE = (START + END) / 2
+
+
+def _dot_texts(axes: _Axes, dots: Sequence[Dot]) -> Iterator[str]:
+    """Yield the texts beside dots, towards the middle; those that would stand on another one are moved down."""
+    taken: list[tuple[float, float]] = []
+    for each in sorted(dots, key=lambda each: axes.y.at(each.y)):
+        if each.text:
+            x, y = axes.x.at(each.x), axes.y.at(each.y) + 4
+            y = max([y, *(other + 12 for place, other in taken if abs(place - x) < 6)])
+            taken.append((x, y))
+            anchor, shift = ("start", 10) if x < _MIDDLE else ("end", -10)
+            yield label(percent(x), y, each.text, anchor, dx=shift, fill="currentColor")
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +356,7 @@ class _Axes:
         wide = Scale(first, last if last > first else first + 1.0, START, END)
         return cls(wide, Scale(low - margin, high + margin, HEIGHT - BOTTOM, 8), unit)
 
-    def drawing(self, title: str, parts: Sequence[str], strip: Sequence[str] = ()) -> Svg:
+    def drawing(self, title: str, parts: Sequence[str], strip: Sequence[str] = (), room: int = RACE) -> Svg:
         foot = HEIGHT - BOTTOM
         labels = [
             _text(START, foot + 17, self._shown(self.x.low)),
@@ -329,7 +368,7 @@ class _Axes:
             grid = {"stroke": "currentColor", "opacity": "0.15"}
             lines.append(mark("line", x1=percent(START), x2=percent(END), y1=y, y2=y, **grid))
             labels.append(_text(0, y + 4, f"{tick:.2f}"))
-        return _drawing(HEIGHT + (RACE if strip else 0), title, [*lines, *parts, *labels, *strip])
+        return drawing(HEIGHT + (room if strip else 0), title, [*lines, *parts, *labels, *strip])
 
     def _shown(self, value: float) -> str:
         if self.unit.startswith("$"):
@@ -339,7 +378,7 @@ class _Axes:
     def dot(self, x: float, y: float, radius: float, title: str, *, is_faint: bool = False) -> str:
         faint = {"opacity": "0.35"} if is_faint else {}
         place: dict[str, float | str] = {"cx": percent(self.x.at(x)), "cy": self.y.at(y)}
-        return mark("circle", title, **place, r=radius, fill="currentColor", **faint)
+        return mark("circle", title, css="dot", **place, r=radius, fill="currentColor", **faint)
 
     def steps(self, places: Sequence[tuple[float, float]]) -> list[str]:
         """Return the line through some places."""
@@ -356,7 +395,8 @@ def _ticks(low: float, high: float) -> list[float]:
     return [round(at * size, 2) for at in range(math.ceil(low / size), math.floor(high / size) + 1)]
 
 
-def _drawing(height: int, title: str, parts: Iterable[str]) -> Svg:
+def drawing(height: int, title: str, parts: Iterable[str]) -> Svg:
+    """Return a drawing for a file, which ``fluid`` fits to a page."""
     style: dict[str, float | str] = {"font_family": "sans-serif", "font_size": 12}
     return Svg(svg(height, title, parts, width=WIDTH, xmlns="http://www.w3.org/2000/svg", **style))
 

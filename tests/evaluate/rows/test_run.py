@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 
 import sigwire
-from sigwire import COPRO, GEPA, BootstrapRS, Evaluate, Example, MIPROv2, Predict
+from sigwire import COPRO, GEPA, BootstrapRS, Evaluate, Example, MIPROv2, Predict, Prediction
 from sigwire.effects.emitting import Emit, stream
 from sigwire.effects.steps import Steps, run
 from sigwire.errors import BudgetSpent
 from sigwire.evaluate.cell import Cell
+from sigwire.evaluate.rows.in_flight import RowsInFlight
 from sigwire.evaluate.rows.run import FinishedRow, Row, RowExecutor, RowRun, RowsCaller
 from sigwire.jobs.errors import JobRefused
 from sigwire.jobs.journal import RowAttempt
@@ -280,3 +281,34 @@ def test_row_that_kills_its_worker_has_a_failure_of_the_worker() -> None:
     cells: list[Cell] = [done.cell for done in caller.kept]
     assert [cell.failure.kind for cell in cells if cell.failure is not None] == ["worker"]
     assert end.lost == 3
+
+
+def test_rows_inside_interrupted_rows_start_no_more_and_end_by_the_interrupt() -> None:
+    outer, started, inside = RowsInFlight("point"), list[int](), RowsInFlight()
+
+    def row(number: int) -> Steps[None]:
+        started.append(number)
+        outer._is_interrupted = number == 1  # pyright: ignore[reportPrivateUsage]
+        yield from ()
+
+    def point() -> Steps[None]:
+        yield from inside.gather([row(0), row(1), row(2)], 1, print)
+
+    with pytest.raises(KeyboardInterrupt):
+        run(outer.gather([point()], 1, print))
+    assert started == [0, 1]
+
+
+def test_sample_of_a_repeat_is_within_that_of_the_context() -> None:
+    seen: list[object] = []
+
+    def program(question: str) -> Prediction:
+        seen.append(current().rollout_id)
+        return Prediction(answer=question)
+
+    rows = [Example(question="2+2?").with_inputs("question")]
+    evaluate = Evaluate(devset=rows, metric=lambda example, prediction: True, repeat=2, progress=False, num_threads=1)
+    evaluate(program)
+    with sigwire.context(rollout_id=3):
+        evaluate(program)
+    assert seen == [None, 2, 3, "3/2"]

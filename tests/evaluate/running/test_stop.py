@@ -60,3 +60,23 @@ def test_first_reason_counts() -> None:
     rule.add(Failure("program", "ValueError", "no"))
     assert rule.reason is not None
     assert rule.reason.status == "cancelled"
+
+
+@pytest.mark.parametrize(
+    ("kinds", "is_over"),
+    [
+        (["program"] * 30, False),
+        (["provider"] * 10, False),
+        (["provider"] * 11, True),
+        ([*["provider"] * 10, None, *["provider"] * 10], False),
+        ([*["provider"] * 10, "program", *["provider"] * 10], False),
+        (["metric"] * 3, True),
+    ],
+)
+def test_rule_of_the_provider_counts_its_failures_since_it_answered(
+    kinds: Sequence[FailureKind | None], is_over: bool
+) -> None:
+    rule = StopRule("score", max_errors="provider")
+    for kind in kinds:
+        rule.add(None if kind is None else Failure(kind, "ValueError", "no"))
+    assert rule.is_over() is is_over

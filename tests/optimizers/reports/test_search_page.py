@@ -132,7 +132,7 @@ def test_race_is_drawn_as_steps_over_calls_with_the_number_of_survivors(raced: O
     drawn = raced.plot("score").text
     strip = drawn.partition("candidates still running")[2]
     assert [int(number) for number in re.findall(r">(\d+)</text>", strip)] == [12, 6, 3, 2, 1]
-    circles = re.findall(r'<circle cx="([\d.]+)%"', drawn)
+    circles = re.findall(r'<circle class="dot" cx="([\d.]+)%"', drawn)
     assert len(circles) == 12
     assert len(set(circles)) == 5
 

@@ -11,6 +11,10 @@ from sigwire.evaluate.failures import Failure
 from sigwire.evaluate.records import ExampleRecord
 from sigwire.evaluate.result import EvaluationResult
 from sigwire.evaluate.rows.map_result import MapResult
+from sigwire.experiments.arm import ArmResult
+from sigwire.experiments.comparing import ArmComparison
+from sigwire.experiments.point import AXES, MeasuredPoint, Point
+from sigwire.experiments.result import ExperimentResult
 from sigwire.optimizers.candidate import Candidate
 from sigwire.optimizers.events import Spent
 from sigwire.optimizers.reports.report import Estimate, OptimizationReport, SearchTrial, StopReason
@@ -79,9 +83,39 @@ def _report(of: Material) -> OptimizationReport:
     )
 
 
+def _experiment(of: Material) -> ExperimentResult:
+    """Return an experiment of three arms, at as many seeds as there are parts, but at three at most."""
+    labels = dict.fromkeys(AXES, "default")
+    optimizers = (of.name, "gepa", "none")
+    found = [
+        MeasuredPoint(
+            Point({**labels, "optimizer": optimizer}, f"{of.text[:200]} · {optimizer}", seed),
+            _result(of, 0.5 * (optimizer == "gepa")),
+            _report(of) if optimizer == "gepa" else None,
+        )
+        for optimizer in optimizers
+        for seed in of.indices[:3]
+    ]
+    axes = {**dict.fromkeys(AXES, ("default",)), "optimizer": optimizers}
+    seeds = tuple(of.indices[:3]) or (0,)
+    return ExperimentResult(axes, seeds, found, metrics=(of.name,), status="partial", record={of.name: of.encodable})
+
+
+def _arm(of: Material) -> ArmResult:
+    arms = _experiment(Material(of.text, max(of.count, 1))).arms
+    return next(arm for name, arm in arms.items() if name.endswith("gepa"))
+
+
+def _arm_comparison(of: Material) -> ArmComparison:
+    return _experiment(Material(of.text, max(of.count, 1))).compare("optimizer", "none")
+
+
 SEARCHES: Mapping[type, Callable[[Material], HasCard]] = {
+    ArmComparison: _arm_comparison,
+    ArmResult: _arm,
     Comparison: _comparison,
     EvaluationResult: _result,
+    ExperimentResult: _experiment,
     MapResult: _map_result,
     OptimizationReport: _report,
 }

@@ -104,6 +104,16 @@ class Budget(ChecksKeywords):
         return self._limits.rest(spent.plus(reserved))
 
     @property
+    def is_spent(self) -> bool:
+        """Whether a call of this process did not fit, or the seconds are over. A smaller call may still fit.
+
+        >>> Budget(calls=0).is_spent, Budget(seconds=0).is_spent
+        (False, True)
+        """
+        ends = self.deadline()
+        return bool(self.account.refused) or (ends is not None and time.monotonic() >= ends)
+
+    @property
     def limits(self) -> Amounts:
         """The limits; ``None``: no limit."""
         return self._limits.rest(Sums())

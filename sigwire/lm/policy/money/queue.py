@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from sigwire.effects.forks import on_fork
@@ -24,10 +24,11 @@ __all__ = ["BudgetAccount", "Held", "is_awaited", "reserve", "withdraw"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BudgetAccount:
-    """The limits and the ledger of one budget."""
+    """The limits and the ledger of one budget. ``refused``: the last reservation of this process that did not fit."""
 
     limits: BudgetLimits
     ledger: Ledger
+    refused: list[Refusal] = field(default_factory=list["Refusal"])
 
     def totals(self) -> tuple[Sums, Sums]:
         """Return what is spent and what is reserved."""
@@ -181,6 +182,9 @@ def _refusal(accounts: Sequence[BudgetAccount], need: Sums, own: Sequence[Held])
     """Return why ``need`` does not fit: a final reason, else that of the outermost account."""
     refusals = [account.ledger.check(need, account.limits, _tickets(own, account)) for account in accounts]
     found = [refusal for refusal in refusals if refusal is not None]
+    for account, refusal in zip(accounts, refusals, strict=True):
+        if refusal is not None and refusal.final:
+            account.refused[:] = [refusal]
     return next((refusal for refusal in found if refusal.final), found[0] if found else None)
 
 

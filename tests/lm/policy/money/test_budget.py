@@ -538,3 +538,15 @@ def test_server_error_is_a_call() -> None:
     with FakeProvider([Fault("server")]) as provider, Budget(calls=1) as budget, pytest.raises(LMServerError):
         lm_of(provider, num_retries=0).respond(ASK)
     assert budget.spent == Amounts(1, 0, 0.0)
+
+
+def test_budget_is_spent_when_a_call_does_not_fit() -> None:
+    lm = sigwire.LM("offline/lexical")
+    with Budget(calls=2) as outer, Budget(calls=5) as inner:
+        lm("What is the capital of France?")
+        lm("And of Italy?")
+        assert not outer.is_spent
+        with pytest.raises(BudgetSpent):
+            lm("And of Spain?")
+    assert outer.is_spent
+    assert not inner.is_spent, "the call did not fit into the other"
