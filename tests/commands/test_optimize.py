@@ -146,6 +146,7 @@ def test_options_of_an_optimizer_are_named_as_arguments(
     assert "GEPA(" not in error
 
 
+@pytest.mark.filterwarnings("ignore:Predict is saved")  # the model is a fake
 def test_risk_gives_a_certificate(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write_deciding(folder, options='evidence="stated", ')
     arguments = ["optimize", "app:program", "data.jsonl", "--metric", "app:exact", "--yes"]
