@@ -498,7 +498,12 @@ class MalformedToolCall(ModelError):
 
 
 class Refused(ModelError):
-    """The model declined to answer; ``choice.refusal`` is its text."""
+    """The model declined to answer; ``choice.refusal`` is its text.
+
+    ``partial``: a ``Prediction`` of the answered outputs, if the model declined single questions; else ``None``.
+    """
+
+    partial: Any = None
 
 
 class Unsure(ModelError):

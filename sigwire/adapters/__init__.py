@@ -6,6 +6,6 @@ finish        finish reasons, before parsing
 chat json xml two_step                                    the adapters
 prompts       fields, demos, turns and tools as messages  values        a field's value, to text and back
 text_tools    calls and results written as text           streaming     fields of an answer while it streams
+field_events  the events of one choice's fields           decisions     the layout for models that decide only
 evidence      distributions in an answer
-field_events  the events of one choice's fields
 """

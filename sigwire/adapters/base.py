@@ -118,6 +118,10 @@ class Adapter(ChecksKeywords, AdapterOptions, ABC):
             tools_mode is not None and not capabilities.runs_own_tools,
             spec.calls_field.name if spec.calls_field else "",
         )
+        if capabilities.decides == "only":
+            from sigwire.adapters.decisions import decisions_setup  # few models
+
+            return Plan(decisions_setup(self, signature, capabilities, visible))
         layout = self.layout(visible, capabilities)
         mode, reason = self.mode(layout, capabilities, tools_mode)
         if reason is not None:

@@ -16,7 +16,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeGuard
 
 from sigwire.adapters.values.json_places import places_in_json
 from sigwire.core.evidence import index_of, label_of, normalized
@@ -117,6 +117,8 @@ def _read(
             json[(*nested, number)] for number in range(sum(1 for key in json if key[:-1] == nested and _is_int(key)))
         ]
         return _read_member(output, tokens, text, encoded, place, elements)
+    if output.kind == "score" and isinstance(value, float) and value.is_integer():
+        value = int(value)
     start, end = (len(text[:at].encode()) for at in place)
     forms = _forms(output.kind, output.values)
     written = _squeeze(encoded[start:end])
@@ -325,7 +327,7 @@ def read_stated(given: object, output: DecidingOutput) -> Reading:
     )
 
 
-def _is_probability(value: object) -> Any:
+def _is_probability(value: object) -> TypeGuard[float]:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= 1
 
 

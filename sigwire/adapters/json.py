@@ -11,21 +11,19 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sigwire.adapters.base import Adapter
 from sigwire.adapters.options import ToolsMode
 from sigwire.adapters.prompts.layout import INPUT_HEADERS, Layout, VisibleFields
-from sigwire.adapters.values.criteria_text import describe_criteria
 from sigwire.adapters.values.json_places import places_in_json
 from sigwire.adapters.values.objects import FieldReadings, ObjectCodec
+from sigwire.adapters.values.output_schema import output_schema
 from sigwire.adapters.values.type_text import brief_type_text, type_suffix
 from sigwire.core.capabilities import Capabilities
-from sigwire.core.json import JsonObject
 from sigwire.core.record import FieldValues
 from sigwire.core.request import ResponseFormat
 from sigwire.errors import UnsupportedFeature
-from sigwire.signatures.fields import FieldSpec
 
 if TYPE_CHECKING:
     from sigwire.adapters.field_events import FieldEvents, OutputReader
@@ -56,7 +54,12 @@ class JSONAdapter(Adapter):
 
     def layout(self, visible: VisibleFields, capabilities: Capabilities) -> Layout:
         """Return a layout of one JSON object, with a schema if the model takes one."""
-        return JSONLayout(visible, with_schema=capabilities.json_schema, required=self.require_schema or self.strict)
+        return JSONLayout(
+            visible,
+            with_schema=capabilities.json_schema,
+            required=self.require_schema or self.strict,
+            keeps_criteria=capabilities.decides != "no",
+        )
 
     def mode(self, layout: Layout, capabilities: Capabilities, tools_mode: ToolsMode | None) -> tuple[str, str | None]:
         """Return the strictest mode that model and tools allow. Raises ``UnsupportedFeature`` if a schema is required."""
@@ -84,10 +87,12 @@ def _mode(capabilities: Capabilities, tools_mode: ToolsMode | None, demanded: bo
 class JSONLayout(Layout):
     """Outputs as members of an object."""
 
-    def __init__(self, visible: VisibleFields, *, with_schema: bool, required: bool = False) -> None:
+    def __init__(
+        self, visible: VisibleFields, *, with_schema: bool, required: bool = False, keeps_criteria: bool = False
+    ) -> None:
         super().__init__(visible)
         self._object = ObjectCodec(visible.outputs)
-        self._with_schema, self._required = with_schema, required
+        self._with_schema, self._required, self._keeps_criteria = with_schema, required, keeps_criteria
 
     def format_instructions(self) -> str:
         form = INPUT_HEADERS
@@ -121,29 +126,5 @@ class JSONLayout(Layout):
         return self._object.read(text, strict=strict)
 
     def response_format(self) -> ResponseFormat | None:
-        schema = output_schema(self.visible.outputs) if self._with_schema else None
+        schema = output_schema(self.visible.outputs, keeps_criteria=self._keeps_criteria) if self._with_schema else None
         return ResponseFormat(schema, required=self._required)
-
-
-def output_schema(outputs: tuple[FieldSpec, ...], *, keeps_criteria: bool = False) -> JsonObject:
-    """Return the JSON Schema of an object with these outputs; fields share their definitions.
-
-    Criteria are written as descriptions, unless a model that decides reads them.
-
-    >>> from sigwire.signatures import Signature
-    >>> output_schema(Signature("question -> score: float").spec.outputs)["required"]
-    ['score']
-    """
-    from pydantic import TypeAdapter
-
-    schemas, shared = TypeAdapter.json_schemas([(spec.name, "validation", spec.adapter) for spec in outputs])
-    properties: dict[str, Any] = {}
-    for spec in outputs:
-        member: dict[str, Any] = dict(schemas[spec.name, "validation"])
-        if spec.description and "$ref" not in member:
-            member["description"] = spec.description
-        properties[spec.name] = member
-    required: list[Any] = [spec.name for spec in outputs if spec.required]
-    schema: JsonObject = {"type": "object", "properties": properties, "required": required}
-    whole = {**schema, "additionalProperties": False, **shared}
-    return whole if keeps_criteria else describe_criteria(whole)

@@ -34,6 +34,7 @@ from sigwire.adapters.values.codecs import ABSENT
 from sigwire.adapters.values.lead_in import lead_in_end
 from sigwire.adapters.values.objects import FieldReadings
 from sigwire.core.capabilities import Capabilities
+from sigwire.core.example import Prediction
 from sigwire.core.messages import Message, Part
 from sigwire.core.narrow import is_mapping
 from sigwire.core.parts import OpaquePart
@@ -43,7 +44,7 @@ from sigwire.core.response import Choice, LMWarning, Repair, Response
 from sigwire.core.tools.calls import CallError, ToolCall, ToolCalls, ToolResult
 from sigwire.core.tools.choice import ToolChoice, read_tool_choice
 from sigwire.core.tools.tool import Tool
-from sigwire.errors import AdapterParseError, InputError, ModelError
+from sigwire.errors import AdapterParseError, InputError, ModelError, Refused
 from sigwire.signatures.fields import FieldSpec, SignatureSpec
 from sigwire.signatures.signature import SignatureClass
 
@@ -101,7 +102,7 @@ class Plan:
 
     @property
     def mode(self) -> str:
-        """How outputs are requested: "native_schema", "schema, not enforced", "native_json" or "prompt"."""
+        """How outputs are requested: "native_schema", "schema, not enforced", "native_json", "prompt" or "decisions"."""
         return self.setup.mode
 
     @property
@@ -301,6 +302,8 @@ class Plan:
         ``AdapterParseError`` with the problems by field.
         """
         has_calls = bool(choice.tool_calls) and self.parts.calls_name is not None
+        if choice.refusal and choice.evidence is not None:
+            raise self._refused_questions(choice)
         check_finish_reason(choice, has_calls=has_calls)
         if has_calls:
             reading = self._read_with_calls(choice)
@@ -414,6 +417,14 @@ class Plan:
             problems={name or "answer": problem for name, problem in reading.problems.items()},
             choice=choice,
         )
+
+    def _refused_questions(self, choice: Choice) -> Refused:
+        refused = Refused(
+            f"The model declined: {choice.refusal}. Give these outputs a default, or allow None, to go on without an answer.",
+            choice=choice,
+        )
+        refused.partial = Prediction(self._read(choice.text, "").values)
+        return refused
 
     def reask(self, request: Request, choice: Choice, error: ModelError | None = None) -> Request:
         """Return a request with the conversation, the answer and its errors.

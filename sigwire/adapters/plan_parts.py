@@ -37,7 +37,8 @@ _THOUGHT_TAGS = (
 class PlanSetup:
     """The parts of a plan, as its adapter chose them for a signature and a model.
 
-    ``mode``: how outputs are requested, "native_schema", "schema, not enforced", "native_json" or "prompt". ``tools_mode``: how
+    ``mode``: how outputs are requested, "native_schema", "schema, not enforced", "native_json", "prompt", or "decisions" from
+    a model that answers questions only. ``tools_mode``: how
     tools are offered, "native", "text", or ``None`` if the signature has none. ``warnings``: options that the model cannot
     satisfy. ``written``: the layout of answers, which may have reasoning that the prompt does not ask for.
     """
@@ -88,7 +89,7 @@ class PlanParts:
         style = style_named(adapter.text_tools)
         native = setup.capabilities.native_tools and tools_mode != "text"
         turns = TurnWriter(layout, calls_name, native, style)
-        in_system = adapter.demos == "system"
+        in_system = adapter.demos == "system" and not layout.unprompted
         of_demos, mark = (replace(turns, native=False), EXAMPLE) if in_system else (turns, "")
         return cls(
             spec=spec,

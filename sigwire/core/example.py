@@ -116,7 +116,8 @@ class Prediction(Example):
 
     Metadata: ``response`` and ``choice`` (the canonical answer), ``usage``, ``warnings``, ``repairs`` (accepted deviations),
     ``evidence`` (distributions of deciding outputs, by path), ``attempts`` (every exchange), ``mode`` (how outputs were
-    requested), ``completions`` (all candidates), ``run`` (the ``CallReport``: usage, attempts and warnings are those of all calls inside). A field of the same name wins.
+    requested), ``completions`` (all candidates), ``run`` (the ``CallReport``: usage, attempts and warnings are those of all
+    calls inside). A field of the same name wins.
 
     A prediction with a field ``score`` acts as that number: in ``float()``, ``+``, ``/``, ``sum``, comparisons with numbers
     and predictions, and in truth tests, so ``Prediction(score=0)`` of a metric is a failure. Without ``score``, a

@@ -155,7 +155,7 @@ class LM(BaseLM):
     def _connect(self) -> None:
         row, name = find_provider(self.model)
         connection = self._connection
-        self._capabilities = self._given or row.capabilities_of(connection.base_model or name)
+        self._capabilities = self._given or row.capabilities_of(connection.base_model or name, connection.wire)
         self._cache_layers: tuple[Layer, ...] | None = None
         self._open_names: set[str] = set()
         self._backend = make_backend(row, name, connection, self._capabilities, self.model)

@@ -171,7 +171,7 @@ class HttpBackend:
     def _encode(self, call: Call) -> tuple[_WireRoute, EncodedRequest]:
         request = call.request
         route = self._route(_tool_kind(request) if request.tools else "none")
-        if request.tools and not self._capabilities.native_tools:
+        if request.tools and not self._capabilities.native_tools and self._capabilities.decides != "only":
             raise self._tools_error()
         if not self._capabilities.images and has_media(request.messages, (ImagePart,)):
             raise self._images_error()

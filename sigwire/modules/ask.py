@@ -320,6 +320,12 @@ def check_config(owner: type, config: Iterable[str], lm: object) -> None:
     """
     names = [name for name in config if name not in REQUEST_OPTIONS]
     if names:
+        if found := {"evidence", "decisions"}.intersection(names):
+            raise ConfigurationError(
+                f"{owner.__name__} takes no {min(found)} (making it): its outputs are arguments of calls or values of code, "
+                "which have no distributions. Decide with a Predict of its outputs after the run: "
+                'Predict("answer -> fits: bool", evidence="auto").'
+            )
         if "demos" in names:
             raise ConfigurationError(
                 f"demos are an attribute and no option (making {owner.__name__}). Write module.demos = [...] on the predictor."

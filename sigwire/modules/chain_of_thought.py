@@ -53,7 +53,7 @@ class ChainOfThought(PredictorCalls[P, S]):
     ) -> None:
         config = dict(wrap_secrets(config))
         super().__init__(callbacks)
-        check_config(ChainOfThought, config, config.get("lm"))
+        check_config(ChainOfThought, config.keys() - {"evidence", "decisions"}, config.get("lm"))
         with_reasoning = _with_reasoning(signature_of(signature), rationale_field, rationale_field_type)
         self.predict: Predict[..., Any] = type(self).predictor_classes.ask(with_reasoning, **config)
 

@@ -208,7 +208,7 @@ class Deciding:
         decided: list[Any] = []
         for at, member in enumerate(members[0].siblings):
             if (output := known.get(at)) is None:
-                is_in = isinstance(written, list) and index_of(cast("list[Any]", written), member) is not None
+                is_in = isinstance(written, list) and index_of(written, member) is not None
             else:
                 rule = self.rules.get(output.path, DEFAULT_RULE)
                 found = evidence[output.path]
@@ -363,7 +363,7 @@ def _value_at(row: Any, output: DecidingOutput) -> Any:
     found = _at(row, output.steps)
     if output.member is UNSET or found is _MISSING:
         return found
-    return isinstance(found, list) and index_of(cast("list[Any]", found), output.member) is not None
+    return isinstance(found, list) and index_of(found, output.member) is not None
 
 
 def _set(fields: dict[str, Any], steps: Sequence[str], value: Any) -> None:

@@ -5,6 +5,7 @@ A text of a program has a name, its slot; the names of predictors are those of `
 
     <predictor>.instructions                   the task of the signature
     <predictor>.fields.<field>.desc            the description of an input or output
+    <predictor>.fields.<field>.criteria.<label>  when a value of an output applies
     <predictor>.tools.<tool>.desc              the description of a tool that the predictor offers
     <predictor>.tools.<tool>.args.<argument>   the description of an argument
     <predictor>.tools.<tool>.alias             the name of the tool for the model
@@ -30,13 +31,14 @@ from sigwire.core.json import JsonObject, JsonValue, Value, decode_fields
 from sigwire.core.narrow import is_mapping
 from sigwire.core.tools.texts import ToolText
 from sigwire.core.tools.tool import Tool
-from sigwire.errors import ConfigurationError, suggest
+from sigwire.errors import ConfigurationError, StateError, suggest
 from sigwire.journal.packing import digest_of
 from sigwire.modules.agents.react import ReAct
 from sigwire.modules.cascade import Cascade
 from sigwire.modules.module import Module
 from sigwire.modules.tool_texts import alias_problem
 from sigwire.show.card import BoundedRepr
+from sigwire.signatures.criteria import criteria_texts
 from sigwire.signatures.fields import SignatureSpec
 
 __all__ = ["Candidate", "Demo", "Slot", "applied", "candidate_of", "cascades_of", "check_text", "slots", "tunable"]
@@ -248,9 +250,9 @@ def slots(
 ) -> dict[Slot, str]:
     """Return the texts of a program that may be tuned, by slot.
 
-    ``tune``: "instructions", "fields" (their descriptions), "tools" (descriptions of tools and arguments), "tool_names" (the
-    aliases), "demos" and "decisions" (which have no texts). Tools are those of agents, and for other predictors with an input
-    for tools those in ``examples``. Tools with ``tunable=False`` and tools of the provider have no slots.
+    ``tune``: "instructions", "fields" (descriptions and criteria), "tools" (descriptions of tools and arguments), "tool_names"
+    (the aliases), "demos" and "decisions" (which have no texts). Tools are those of agents, and for other predictors with an
+    input for tools those in ``examples``. Tools with ``tunable=False`` and tools of the provider have no slots.
     """
     if unknown := sorted(frozenset(tune) - _FAMILIES):
         raise ConfigurationError(
@@ -267,6 +269,11 @@ def slots(
             unwritten = (spec.tools_field, spec.history_field, spec.calls_field)
             found |= {
                 f"{name}.fields.{each.name}.desc": each.description for each in spec.fields if each not in unwritten
+            }
+            found |= {
+                f"{name}.fields.{each.name}.criteria.{label}": text
+                for each in spec.outputs
+                for label, text in criteria_texts(each).items()
             }
         if spec.tools_field is not None and not frozenset(tune).isdisjoint({"tools", "tool_names"}):
             agent = agents.get(id(predictor))
@@ -442,6 +449,13 @@ def _set_instructions(predictor: Any, rest: str, text: str) -> bool:
 
 
 def _set_field(predictor: Any, rest: str, text: str) -> bool:
+    name, is_criterion, label = rest.partition(".criteria.")
+    if is_criterion:
+        try:
+            predictor.signature = predictor.signature.load_state({"criteria": {name: {label: text}}})
+        except StateError:
+            return False
+        return name in predictor.signature.spec.by_name
     name = rest.removesuffix(".desc")
     if name == rest or name not in predictor.signature.spec.by_name:
         return False

@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import typing
 from collections.abc import Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
@@ -28,7 +29,7 @@ from sigwire.signatures.fields import CHECKS, FieldSpec, SignatureSpec
 if TYPE_CHECKING:
     from pydantic.annotated_handlers import GetJsonSchemaHandler
 
-__all__ = ["Criteria", "DecidingOutput", "criteria_of", "deciding_outputs"]
+__all__ = ["Criteria", "DecidingOutput", "criteria_of", "criteria_texts", "deciding_outputs", "with_criterion"]
 
 _MOST_LEVELS = 10
 _MOST_DEPTH = 32
@@ -123,11 +124,7 @@ def _descriptions(given: Mapping[Any, Any]) -> dict[Any, str]:
 
 def _level(given: Any) -> tuple[str, str]:
     pair = (given, "") if isinstance(given, str) else given
-    if (
-        not isinstance(pair, tuple)
-        or len(cast("tuple[Any, ...]", pair)) != 2
-        or not all(isinstance(each, str) for each in pair)
-    ):
+    if not isinstance(pair, tuple) or len(pair) != 2 or not all(isinstance(each, str) for each in pair):
         raise _wrong(f"A level is a text or (label, description), not {given!r}", "Pass values as one mapping.")
     label, text = cast("tuple[str, str]", pair)
     if not label.strip():
@@ -159,6 +156,22 @@ class DecidingOutput(Question):
 def criteria_of(metadata: tuple[Any, ...]) -> list[Criteria]:
     """Return the criteria among the metadata of a type."""
     return [each for each in metadata if isinstance(each, Criteria)]
+
+
+def criteria_texts(spec: FieldSpec) -> dict[str, str]:
+    """Return the descriptions of the criteria around the type of an output, by label. Those inside of its type are left out."""
+    return next((each.texts for each in criteria_of(spec.metadata)), {})
+
+
+def with_criterion(spec: FieldSpec, label: str, text: str) -> FieldSpec:
+    """Return an output with another description of a value or level. Raises ``KeyError`` if its criteria have no such label."""
+    found = criteria_of(spec.metadata)
+    if not found:
+        raise KeyError(label)
+    changed = found[0].with_text(label, text)
+    info = copy(spec.info)
+    info.metadata = [changed if each is found[0] else each for each in info.metadata]
+    return replace(spec, metadata=tuple(info.metadata), _info=info)
 
 
 def deciding_outputs(spec: SignatureSpec) -> tuple[DecidingOutput, ...]:

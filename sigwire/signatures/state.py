@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from sigwire.core.foreign_names import DOOR, LIBRARY
 from sigwire.errors import StateError
@@ -22,13 +22,45 @@ def dump_texts(spec: SignatureSpec) -> JsonObject:
     fields: list[JsonValue] = [
         {"name": each.name, "prefix": each.prefix, "description": _description(each)} for each in spec.fields
     ]
-    return {"instructions": spec.instructions, "fields": fields}
+    criteria = _criteria(spec)
+    return {"instructions": spec.instructions, "fields": fields, **({"criteria": criteria} if criteria else {})}
+
+
+def _criteria(spec: SignatureSpec) -> JsonObject:
+    """Return the descriptions of criteria, by output and label."""
+    limited = [each for each in spec.outputs if each.metadata]
+    if not limited:
+        return {}
+    from sigwire.signatures.criteria import criteria_texts  # few signatures have criteria
+
+    return {each.name: {**texts} for each in limited if (texts := criteria_texts(each))}
+
+
+def _load_criteria(spec: SignatureSpec, each: FieldSpec, saved: Any) -> FieldSpec:
+    from sigwire.signatures.criteria import with_criterion
+
+    if not isinstance(saved, Mapping):
+        raise _invalid_state(spec, f"criteria hold {type(saved).__name__}")
+    for label, text in cast("Mapping[str, Any]", saved).items():
+        if not isinstance(text, str):
+            raise _invalid_state(spec, f"criteria hold {type(text).__name__}")
+        try:
+            each = with_criterion(each, label, text)
+        except KeyError:
+            raise _invalid_state(spec, f"criteria of {each.name} have a label {label!r:.60}") from None
+    return each
 
 
 def load_texts(spec: SignatureSpec, state: Mapping[str, object]) -> SignatureSpec:
     """Return the spec with the texts of ``dump_texts``. Raises ``StateError`` if the texts do not fit the fields."""
     saved = _match_by_name(spec, _field_texts(spec, state.get("fields", [])))
     fields = [_load_field(each, saved[each.name]) if each.name in saved else each for each in spec.fields]
+    criteria: Any = state.get("criteria") or {}
+    if not isinstance(criteria, Mapping):
+        raise _invalid_state(spec, f"criteria are {type(criteria).__name__}")
+    if unknown := [name for name in cast("Mapping[object, object]", criteria) if name not in spec.by_name]:
+        raise _invalid_state(spec, f"criteria have a field {unknown[0]!r:.60}")
+    fields = [_load_criteria(spec, each, criteria[each.name]) if each.name in criteria else each for each in fields]
     instructions = state.get("instructions", spec.instructions)
     if not isinstance(instructions, str):
         raise _invalid_state(spec, f"instructions are {type(instructions).__name__}")

@@ -136,7 +136,8 @@ class FakeProvider:
 
     def url(self, wire: str) -> str:
         """Return the base URL of a wire: "openai", "openai-responses", "anthropic", "gemini", "ollama", "bedrock", or a
-        variant: "compatible", "azure", "azure-responses", "vertex", "vertex-claude".
+        variant: "compatible", "azure", "azure-responses", "vertex", "vertex-claude"; or a decision endpoint: "decisions",
+        "system-one", "gemini-decisions".
 
         Raises ``ConfigurationError`` for an unknown wire, and if the provider is not running.
         """

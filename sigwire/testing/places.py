@@ -14,6 +14,7 @@ from sigwire.testing.wire import FakeWire
 from sigwire.testing.wires.anthropic import Anthropic
 from sigwire.testing.wires.clouds import AzureChat, AzureResponses, Vertex, VertexChat
 from sigwire.testing.wires.compatible import CompatibleChat
+from sigwire.testing.wires.decisions import DECISION_WIRES
 from sigwire.testing.wires.gemini import Gemini
 from sigwire.testing.wires.ollama import Ollama
 from sigwire.testing.wires.openai_chat import OpenAIChat
@@ -30,10 +31,18 @@ PLACES: Mapping[str, FakeWire] = {
     **WIRES,
     **{
         wire.name: wire
-        for wire in (CompatibleChat(), AzureChat(), AzureResponses(), Vertex(), VertexChat(), VertexClaude())
+        for wire in (
+            CompatibleChat(),
+            AzureChat(),
+            AzureResponses(),
+            Vertex(),
+            VertexChat(),
+            VertexClaude(),
+            *DECISION_WIRES,
+        )
     },
 }
-"""The wires, and their variants on compatible hosts and clouds."""
+"""The wires, their variants on compatible hosts and clouds, and the decision endpoints."""
 
 ROUTED = (*PLACES.values(), *EMBEDDING_WIRES)
 """Everything that a path may lead to, in the order of the search."""

@@ -10,7 +10,7 @@ import pytest
 from sigwire.core.events import StreamEvent
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
-from sigwire.core.request import Request
+from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import Response
 from sigwire.lm.client import LM
 from sigwire.lm.policy.retry import RetryPolicy
@@ -21,6 +21,13 @@ __all__ = ["HELLO", "HOWS", "KEY", "TOOL", "WITH_TOOLS", "Clock", "ask", "forget
 
 KEY = "sk-canary-7Kq"
 HELLO = Request((Message.user("hello"),))
+QUESTION = Request(
+    HELLO.messages,
+    response_format=ResponseFormat(
+        {"type": "object", "properties": {"urgent": {"type": "boolean"}}, "required": ["urgent"]}
+    ),
+)
+"""A request that every model may get, those that decide only too."""
 TOOL: JsonObject = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
 WITH_TOOLS = replace(HELLO, tools=(TOOL,))
 HOWS = pytest.mark.parametrize("how", ["blocking", "awaited"])

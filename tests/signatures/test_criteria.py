@@ -11,10 +11,10 @@ import pytest
 from pydantic import BaseModel
 from typing_extensions import TypedDict
 
-from sigwire.errors import SignatureError
+from sigwire.errors import SignatureError, StateError
 from sigwire.signatures.criteria import Criteria, deciding_outputs
 from sigwire.signatures.declarations import InputField, OutputField
-from sigwire.signatures.signature import Signature
+from sigwire.signatures.signature import Signature, make_signature
 
 
 class Area(Enum):
@@ -105,11 +105,7 @@ def test_criteria_refuse_what_no_model_can_read(made: Any, said: str) -> None:
 )
 def test_signature_refuses_criteria_that_do_not_fit_naming_the_field(kind: Any, said: str) -> None:
     with pytest.raises(SignatureError, match=rf"found.*{said}|found has {said}"):
-        type(Signature)(
-            "Wrong",
-            (Signature,),
-            {"__annotations__": {"a": str, "found": kind}, "a": InputField(), "found": OutputField()},
-        )
+        make_signature({"a": (str, InputField()), "found": (kind, OutputField())})
 
 
 def test_criteria_of_a_nested_output_are_checked_with_its_path() -> None:
@@ -117,11 +113,7 @@ def test_criteria_of_a_nested_output_are_checked_with_its_path() -> None:
         flag: Annotated[bool, Criteria("low", "high")]
 
     with pytest.raises(SignatureError, match=r"found\.flag has levels"):
-        type(Signature)(
-            "Wrong",
-            (Signature,),
-            {"__annotations__": {"a": str, "found": Inner}, "a": InputField(), "found": OutputField()},
-        )
+        make_signature({"a": (str, InputField()), "found": (Inner, OutputField())})
 
 
 def test_criteria_are_equal_by_content_and_survive_a_pickle() -> None:
@@ -136,3 +128,22 @@ def test_schema_has_the_criteria_for_wires_that_decide() -> None:
     assert schema["x-criteria"] == {"true": "service is down"}
     levels = Triage.spec.by_name["harm"].adapter.json_schema()["x-levels"]
     assert levels == [{"label": "none"}, {"label": "minor"}, {"label": "severe", "description": "someone is hurt"}]
+
+
+def test_state_of_a_signature_keeps_changed_criteria() -> None:
+    changed = Triage.load_state({"criteria": {"urgent": {"true": "people wait"}, "harm": {"severe": "broken bones"}}})
+    assert changed.spec.by_name["urgent"].adapter.json_schema()["x-criteria"] == {"true": "people wait"}
+    again = Triage.load_state(changed.dump_state())
+    assert again.equals(changed)
+    assert not again.equals(Triage)
+    saved = {"urgent": {"true": "service is down"}, "harm": {"severe": "someone is hurt"}}
+    assert Triage.dump_state()["criteria"] == saved
+    assert "criteria" not in Signature("a -> b").dump_state()
+
+
+@pytest.mark.parametrize(
+    "criteria", [{"urgent": {"odd": "x"}}, {"urgent": {"true": 3}}, {"urgent": "x"}, {"odd": {"x": "y"}}, "x"]
+)
+def test_state_with_criteria_that_do_not_fit_is_refused(criteria: Any) -> None:
+    with pytest.raises(StateError, match="criteria"):
+        Triage.load_state({"criteria": criteria})

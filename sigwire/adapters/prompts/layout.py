@@ -47,9 +47,10 @@ class VisibleFields:
 
 
 class Layout(ABC):
-    """Fields as text, both ways. ``free``: the answer is plain text without outputs."""
+    """Fields as text, both ways. ``free``: the answer is plain text without outputs. ``unprompted``: no form is stated."""
 
     free: ClassVar[bool] = False
+    unprompted: ClassVar[bool] = False
 
     def __init__(self, visible: VisibleFields) -> None:
         self.visible = visible

@@ -134,6 +134,8 @@ class ToolPromptWriter:
 
     def _write_reminder(self, has_tools: bool) -> str:
         reminder = self._layout.format_reminder() if self._layout.outputs else ""
+        if self._layout.unprompted:
+            return ""
         if not has_tools:
             return reminder or ANSWER_PLAINLY
         return f"Call tools if needed; otherwise {reminder[0].lower()}{reminder[1:]}" if reminder else _CALL_OR_REPLY
@@ -146,4 +148,5 @@ class ToolPromptWriter:
             parts.append(instructions(specs, options.tool_schemas, self._style, alone=options.calls_alone is True))
         if specs and self._layout.outputs:
             parts.append(_CALLS_FIRST)
-        return "\n\n".join(part for part in [*parts, note, f"Task:\n{self._task}"] if part)
+        task = self._task if self._layout.unprompted else f"Task:\n{self._task}"
+        return "\n\n".join(part for part in [*parts, note, task] if part)

@@ -271,7 +271,7 @@ class _ChoiceReader:
             scan = self._scan.scan
             text, thought = scan.text, thought or scan.reasoning
             calls = scan.calls[:-1] if was_truncated(event.finish_reason, scan.calls) else scan.calls
-        return Choice(text, calls, thought or None, event.refusal, event.finish_reason)
+        return Choice(text, calls, thought or None, event.refusal, event.finish_reason, evidence=event.evidence)
 
     def _emit_rest(self, choice: Choice) -> None:
         """Emit the outputs that were not emitted, from the parse that makes the prediction."""

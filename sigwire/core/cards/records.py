@@ -12,17 +12,17 @@ from sigwire.core.cards.messages import Rows, warning_rows
 from sigwire.core.cards.reports import report_card
 from sigwire.core.cards.runs import ShownRun, shown_run, turn_cards
 from sigwire.core.cards.values import call_facts, value_line
-from sigwire.core.evidence import Evidence, label_of
+from sigwire.core.evidence import Evidence
 from sigwire.core.example import Completions, Prediction
 from sigwire.core.foreign_names import HIDDEN
 from sigwire.core.record import Meta, Record
 from sigwire.core.report import CallReport
 from sigwire.core.response import LMWarning
 from sigwire.show.card import Card
-from sigwire.show.cleaning import inline
-from sigwire.show.lines import CardTag, ValueLine
+from sigwire.show.cleaning import inline, visible
+from sigwire.show.lines import CardLine, CardTag, ValueLine
 from sigwire.show.numbers import count
-from sigwire.show.values import MOST_IN_REPR, call_line, fields_line, short_repr
+from sigwire.show.values import MOST_IN_REPR, MOST_OF_VALUE, call_line, short_repr
 
 __all__ = [
     "completions_card", "completions_line", "prediction_card", "prediction_line", "record_card", "record_line",
@@ -31,8 +31,15 @@ __all__ = [
 
 def record_line(record: Record) -> str:
     """Return a record as Python writes it: ``eval`` reads simple values back. A record that is longer has cut values."""
-    end = _input_call(record)
-    return f"{fields_line(type(record).__name__, _fields(record), MOST_IN_REPR - len(end))}{end}"
+    name, end = type(record).__name__, _input_call(record)
+    line = call_line(name, _field_parts(record, MOST_IN_REPR), MOST_IN_REPR)
+    if not line.endswith("…)"):
+        return f"{line}{end}"
+    return f"{call_line(name, _field_parts(record, MOST_OF_VALUE), MOST_IN_REPR - len(end))}{end}"
+
+
+def _field_parts(record: Record, most: int) -> Iterator[str]:
+    return (f"{visible(name)}={short_repr(value, most)}" for name, value in _fields(record).items())
 
 
 def record_card(record: Record) -> Card:
@@ -63,8 +70,9 @@ def prediction_card(prediction: Prediction) -> Card:
     rows: Rows = [(inline(name, 60), [value_line(value)]) for name, value in fields.items()]
     children = turn_cards(run.turns) if run is not None else []
     report, meta = CallReport.of(prediction), _meta(prediction)
-    for path, each in islice(report.evidence.items(), 20):
-        rows.append((f"{inline(path, 60)} evidence", [_evidence_line(each)]))
+    if report.evidence:
+        shown: list[CardLine] = [ValueLine(evidence_line(path, each)) for path, each in report.evidence.items()]
+        rows.append(("evidence", shown[:50]))
     if report.repairs:
         rows.append(("repairs", [ValueLine(each.what, "attention") for each in report.repairs[:20]]))
     rows += warning_rows(warnings := _own_warnings(report, run))
@@ -85,12 +93,10 @@ def prediction_card(prediction: Prediction) -> Card:
     )
 
 
-def _evidence_line(evidence: Evidence) -> str:
-    """Return ``True 0.83 (logprob)``: the decided value with its confidence, and the source."""
-    value = "undecided" if evidence.value is None and None not in evidence.values else label_of(evidence.value)
-    if evidence.kind == "score" and isinstance(evidence.value, float):
-        value = f"{evidence.value:.2f}"
-    return f"{inline(value, 60)} {evidence.confidence:.2f} ({evidence.source})"
+def evidence_line(path: str, evidence: Evidence) -> str:
+    """Return ``urgent  True 0.83 (logprob)``; an output that abstained has no value."""
+    value = "unsure" if evidence.value is None and None not in evidence.values else short_repr(evidence.value, 40)
+    return f"{inline(path, 60)}  {value} {evidence.confidence:.2f} ({evidence.source})"
 
 
 def completions_line(completions: Completions) -> str:

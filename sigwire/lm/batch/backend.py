@@ -71,6 +71,10 @@ class BatchBackend(HttpBackend):
             raise ConfigurationError(
                 f"{model} has no batch API among those of sigwire (making a BatchLM). Use one of {', '.join(sorted(WIRES))}."
             )
+        if capabilities.decides == "only":
+            raise ConfigurationError(
+                f"{model} answers at a decision endpoint, and there is no batch API for this wire (making a BatchLM). Call LM."
+            )
         super().__init__(provider, name, connection, capabilities, model)
         module = import_module(f"sigwire.lm.codecs.batches.{WIRES[provider.prefix]}")
         self._batch_wire = cast(BatchWire, module)

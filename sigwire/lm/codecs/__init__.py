@@ -5,6 +5,7 @@
     openai_responses  OpenAI's Responses, and compatible hosts          shared    what the wires use; no wire imports another
     bedrock_converse  Amazon Bedrock's Converse, for every vendor       batches   batch APIs: many requests in one
     embeddings        texts to vectors, on several wires
+    decisions         questions to distributions: OpenAI's, System One's and the Gemini API's endpoints
 
 Each wire is a package that satisfies ``Codec``. ``encoding``, ``decoding`` and ``stream_decoder`` hold its functions,
 ``tables`` its options, finish reasons, counts and errors by the wire's names, ``profiles`` its hosts. Input is never changed.

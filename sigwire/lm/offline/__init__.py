@@ -7,6 +7,7 @@ It is not a language model: it matches words and fills slots by rules. docs/offl
     prompt_types, request       a request -> question, demos, steps, tools, outputs
     tool_choice, examples       the tools that suit a question; hints from demos
     planning, answers           the next calls; the fields of an answer and its form
+    evidence                    distributions of deciding outputs
     vectors                     vectors of words, for embeddings
 """
 
@@ -21,6 +22,7 @@ from sigwire.core.response import Choice, Response, Usage
 from sigwire.core.tools.calls import ToolCall, number_calls
 from sigwire.core.tools.choice import ToolChoice
 from sigwire.lm.offline.answers import answer_text, finish_arguments
+from sigwire.lm.offline.evidence import evidence_of
 from sigwire.lm.offline.planning import Call, finish_tool, next_calls
 from sigwire.lm.offline.request import PromptContent, read_request
 from sigwire.lm.option_aliases import OPTION_NAMES
@@ -64,6 +66,8 @@ def _answer(content: PromptContent, request: Request) -> Choice:
     calls = next_calls(content, request.tool_choice or ToolChoice.AUTO, request.parallel_tool_calls is not False)
     calls = calls or _final_call(content, request)
     if not calls:
+        if request.options.get("evidence"):
+            return Choice(answer_text(content), evidence=evidence_of(content))
         return Choice(answer_text(content))
     if content.tools_as_text:
         return Choice("\n\n".join(_call_text(call) for call in calls))

@@ -285,6 +285,15 @@ def _described_outputs(system: str) -> dict[str, JsonObject]:
     for entry in re.split(r"\n(?=- )", block):
         head, _, below = entry.partition("\n")
         if line := _OUTPUT_FIELD.match(head):
-            schema = read_type(line[2] or below.partition("type:")[2] or "string")
-            found[line[1]] = {**schema, "description": line[3].strip()}
+            kind = line[2] or below.partition("type:")[2] or "string"
+            found[line[1]] = {**read_type(kind), **_levels(kind), "description": line[3].strip()}
     return found
+
+
+def _levels(kind: str) -> JsonObject:
+    """Return the levels of a number, which stand behind its type: ``float  // 0: none; 1: severe``."""
+    texts = kind.partition("//")[2].split(";") if _LEVELS.match(kind) else []
+    return {"x-levels": [{"label": text.partition(":")[2].strip()} for text in texts]} if texts else {}
+
+
+_LEVELS = re.compile(r"\s*(?:float|int)\s*//\s*0: ")

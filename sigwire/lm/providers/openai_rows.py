@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from sigwire.core.capabilities import Capabilities
 from sigwire.lm.providers.families import FAMILIES, OPENAI_RULES
 from sigwire.lm.providers.row import (
     AddressForm,
@@ -22,13 +23,14 @@ OPENAI = Provider(
     prefix="openai",
     base_url="https://api.openai.com/v1",
     base_variables=("OPENAI_BASE_URL", "OPENAI_API_BASE"),
-    addresses=(AddressForm("/chat/completions"), AddressForm("/responses", "responses")),
+    addresses=(AddressForm("/chat/completions"), AddressForm("/responses", "responses"), AddressForm("/decisions")),
     keys=(ApiKey("OPENAI_API_KEY"),),
     header_variables={"openai-organization": "OPENAI_ORG_ID", "openai-project": "OPENAI_PROJECT_ID"},
     wires={
         # ``LM("openai/some-model", base_url=...)`` reaches hosts without a row. A gateway serves OpenAI's models.
         "chat": Wire("openai_chat", "openai_chat.profiles:OPENAI", foreign_host="openai_chat.profiles:COMPATIBLE"),
         "responses": Wire("openai_responses", "openai_responses:OPENAI", foreign_host="openai_responses:COMPATIBLE"),
+        "decisions": Wire("decisions", "decisions:OPENAI", capabilities=Capabilities(images=True, decides="only")),
     },
     builtin_wire="responses",
     capabilities=_CAPABILITIES,

@@ -52,6 +52,7 @@ class Wire:
     ``codec`` is a module with a codec's functions; a name is one of ``sigwire.lm.codecs``. ``profile`` by name is
     ``module:NAME`` there. ``foreign_host`` is the profile for models that no rule of the row names, at hosts that are not
     the row's own. ``path`` replaces the profile's path; ``query`` is added to the URL and may hold ``{variables}``.
+    ``capabilities``: those of every model on this wire, in place of the row's.
 
     >>> codec, profile = Wire("openai_chat", "openai_chat.profiles:GROQ").load()
     >>> profile.family, profile.path
@@ -63,6 +64,7 @@ class Wire:
     foreign_host: str | WireProfile | None = None
     path: str | None = None
     query: Mapping[str, str] = field(default_factory=dict[str, str])
+    capabilities: Capabilities | None = None
 
     def load(self, *, foreign_host: bool = False) -> tuple[Codec[Any], WireProfile]:
         """Return codec and profile as objects."""
@@ -286,8 +288,8 @@ class Provider:
         """
         return any(rule.fits(model) for rule in self.rules)
 
-    def capabilities_of(self, model: str) -> Capabilities:
-        """Return the capabilities of a model.
+    def capabilities_of(self, model: str, wire: str | None = None) -> Capabilities:
+        """Return the capabilities of a model. ``wire``: the name of the row's wire that the user chose.
 
         >>> from sigwire.lm.providers.registry import PROVIDERS
         >>> PROVIDERS["openai"].capabilities_of("gpt-3.5-turbo").images
@@ -295,6 +297,9 @@ class Provider:
         """
         if (known := self.models.get(model)) is not None:
             return known
+        on_wire = self.wires[wire].capabilities if wire is not None and wire in self.wires else None
+        if on_wire is not None:
+            return on_wire
         changes: Mapping[str, Any] = self.rule_for(model).capabilities
         found = replace(self.capabilities, **changes) if changes else self.capabilities
         if self.shows_reasoning and found.reasoning and not found.reasoning_hidden:

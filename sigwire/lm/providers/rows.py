@@ -58,9 +58,15 @@ _GEMINI = Provider(
     prefix="gemini",
     base_url="https://generativelanguage.googleapis.com",
     base_variables=("GOOGLE_GEMINI_BASE_URL",),
-    addresses=(AddressForm(r"/v1(?:beta)?/models/(?P<model>[^/:]+):\w+", query=False), AddressForm("/v1(?:beta)?")),
+    addresses=(
+        AddressForm(r"/v1(?:beta)?/models/(?P<model>[^/:]+):\w+", query=False),
+        AddressForm("/v1(?:beta)?(?:/decisions)?"),
+    ),
     keys=(ApiKey("GOOGLE_API_KEY", "x-goog-api-key", "{}"), ApiKey("GEMINI_API_KEY", "x-goog-api-key", "{}")),
-    wires={"generate": Wire("gemini", "gemini:GEMINI")},
+    wires={
+        "generate": Wire("gemini", "gemini:GEMINI"),
+        "decisions": Wire("decisions", "decisions:GEMINI", capabilities=Capabilities(images=True, decides="only")),
+    },
     capabilities=GEMINI_CAPABILITIES,
     rules=GEMINI_RULES,
 )
@@ -164,9 +170,34 @@ _FOREMAN = replace(
 )
 
 
+# --- System One: hosts of decision models
+
+_SYSTEM_ONE = Provider(
+    prefix="system-one",
+    base_variables=("SYSTEM_ONE_BASE_URL",),
+    tidy=lambda url: without_slash(url).removesuffix("/v1"),
+    addresses=(AddressForm("/v1/systemone"),),
+    keys=(ApiKey("SYSTEM_ONE_API_KEY"),),
+    key="optional",
+    own_host=True,
+    wires={"decisions": Wire("decisions", "decisions:SYSTEM_ONE")},
+    capabilities=Capabilities(decides="only"),
+)
+_TYPESAFE = replace(
+    _SYSTEM_ONE,
+    prefix="typesafe",
+    base_url="https://api.typesafe.ai",
+    base_variables=("TYPESAFE_BASE_URL",),
+    keys=(ApiKey("TYPESAFE_API_KEY"),),
+    key="needed",
+    own_host=False,
+    wires={"decisions": Wire("decisions", "decisions:TYPESAFE")},
+)
+
+
 # --- without HTTP
 
-_LEXICAL = replace(Provider(prefix="").capabilities, images=False, schema_on_demand=False)
+_LEXICAL = replace(Provider(prefix="").capabilities, images=False, schema_on_demand=False, decides="also")
 _OFFLINE = Provider(prefix="offline", backend="embedded", capabilities=_LEXICAL, models={"lexical": _LEXICAL})
 _LITELLM = Provider(
     prefix="litellm",
@@ -176,6 +207,7 @@ _LITELLM = Provider(
 )
 
 ROWS: tuple[Provider, ...] = (
-    OPENAI, AZURE, _ANTHROPIC, _GEMINI, _OLLAMA, _OLLAMA_CLOUD, _FOREMAN, *COMPATIBLE, _OFFLINE, _LITELLM,
+    OPENAI, AZURE, _ANTHROPIC, _GEMINI, _OLLAMA, _OLLAMA_CLOUD, _FOREMAN, *COMPATIBLE, _SYSTEM_ONE, _TYPESAFE, _OFFLINE,
+    _LITELLM,
 )  # fmt: skip
 """The rows without those of two clouds (``cloud_rows``)."""

@@ -9,8 +9,8 @@ from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from itertools import chain, count, takewhile
 
-from sigwire.adapters.json import output_schema
 from sigwire.adapters.values.codecs import FieldCodec
+from sigwire.adapters.values.output_schema import output_schema
 from sigwire.core.tools.calls import ToolCall
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import ValueReadError

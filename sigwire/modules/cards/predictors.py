@@ -7,7 +7,6 @@ from itertools import islice
 
 from sigwire.core.cards.values import option_parts
 from sigwire.core.evidence import DecisionRule
-from sigwire.core.json import JsonValue
 from sigwire.core.narrow import is_mapping
 from sigwire.core.record import Record
 from sigwire.modules.predict import Predict
@@ -26,6 +25,7 @@ _MOST_DEMOS = 5
 def predictor_line(predictor: Predict[..., object]) -> str:
     """Return ``Predict('message -> topic, order', demos=4, temperature=0.2)``."""
     demos = [f"demos={len(predictor.demos)}"] if predictor.demos else []
+    demos += [f"evidence={predictor.evidence!r}"] if predictor.evidence else []
     signature = short_repr(predictor.signature.signature, 300)
     return call_line(type(predictor).__name__, [signature, *demos, *option_parts(predictor.config)])
 
@@ -40,32 +40,16 @@ def predictor_card(predictor: Predict[..., object]) -> Card:
         ("tool texts", [inline(", ".join(predictor.tool_texts))] if predictor.tool_texts else []),
         ("demos", [str(len(predictor.demos))] if predictor.demos else []),
         ("evidence", [predictor.evidence] if predictor.evidence else []),
-        *_rule_rows(predictor.decisions),
+        ("decisions", [ValueLine(_rule_text(path, rule), is_code=True) for path, rule in predictor.decisions.items()]),
     ]
     children = [signature_card(predictor.signature), *_demo_cards(predictor)]
     shown = [(label, lines) for label, lines in rows if lines]
     return Card(type(predictor).__name__, predictor.signature.signature, shown, children=children)
 
 
-def _rule_rows(rules: Mapping[str, DecisionRule]) -> list[tuple[str, list[CardLine]]]:
-    return [(f"{inline(path, 60)} rule", [_rule_text(rule)]) for path, rule in islice(rules.items(), 20)]
-
-
-def _rule_text(rule: DecisionRule) -> str:
-    """Return the numbers of a rule that differ from the defaults.
-
-    >>> _rule_text(DecisionRule(threshold=0.8333, weights={"a": 2.0}))
-    'threshold=0.833, weights={a: 2}'
-    """
-    return ", ".join(f"{name}={_number_text(value)}" for name, value in rule.to_json().items()) or "default"
-
-
-def _number_text(value: JsonValue) -> str:
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{inline(name, 30)}: {_number_text(each)}' for name, each in value.items())}}}"
-    if isinstance(value, list):
-        return f"[{', '.join(map(_number_text, value))}]"
-    return f"{value:.3g}" if isinstance(value, float) else inline(value, 30)
+def _rule_text(path: str, rule: DecisionRule) -> str:
+    numbers = ", ".join(f"{name}={short_repr(value)}" for name, value in rule.to_json().items())
+    return f"{inline(path, 60)}: {numbers or 'the default rule'}"
 
 
 def model_text(lm: object) -> str:

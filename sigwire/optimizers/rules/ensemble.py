@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import random
-from collections import Counter
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import Any
 
+from sigwire.core.evidence import share_of_values
 from sigwire.core.example import Completions, Prediction
 from sigwire.core.json import dumps
 from sigwire.core.record import to_plain
@@ -100,8 +100,9 @@ def majority(
     clean: Callable[[str], str | None] = normalize or _plain
     types = _declared([predictions, *found])
     values = [clean(_text(each[name], name, types)) for each in found]
-    counts = Counter(value for value in values if value)
-    best = counts.most_common(1)[0][0] if counts else values[0]  # of equally frequent ones that which was counted first
+    distinct = list(dict.fromkeys(filter(None, values))) or values[:1]
+    shares = share_of_values(filter(None, values), distinct)
+    best = distinct[shares.index(max(shares))]  # of equally frequent ones that which came first
     chosen = found[values.index(best)]
     return chosen if isinstance(chosen, Prediction) else Prediction(chosen)
 

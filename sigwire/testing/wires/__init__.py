@@ -6,5 +6,6 @@ openai_chat       chat completions                  openai_chat_stream       its
 openai_responses  Responses                         openai_responses_stream  its numbered events
 gemini            generateContent                   gemini_stream            its chunks, each a response
 ollama            /api/chat                         ollama_stream            its lines of JSON
+decisions         decision endpoints: OpenAI's, System One's, the Gemini API's
 compatible        hosts of chat completions         clouds                   Azure and Vertex: paths, keys, errors
 """

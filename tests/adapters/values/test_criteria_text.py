@@ -8,8 +8,9 @@ import pytest
 from pydantic import BaseModel
 
 from sigwire.adapters.chat import ChatAdapter
-from sigwire.adapters.json import JSONAdapter, output_schema
+from sigwire.adapters.json import JSONAdapter
 from sigwire.adapters.values.criteria_text import describe_criteria
+from sigwire.adapters.values.output_schema import output_schema
 from sigwire.adapters.xml import XMLAdapter
 from sigwire.core.capabilities import Capabilities
 from sigwire.signatures.criteria import Criteria

@@ -6,12 +6,10 @@ import io
 import pickle
 import sys
 import warnings
-from dataclasses import replace
 
 import pytest
 
 from sigwire.core.cards.examples import Examples
-from sigwire.core.evidence import Evidence, Question
 from sigwire.core.example import Completions, Example, Prediction
 from sigwire.core.response import Attempt, LMWarning, Repair, Response, Usage
 from sigwire.core.tools.calls import ToolCall
@@ -180,12 +178,3 @@ def test_examples_are_a_list_in_every_other_respect() -> None:
 def test_examples_refuse_what_is_no_other_set(other: object) -> None:
     with pytest.raises(InputError, match="'train' is a list of examples"):
         Examples([], train=other)  # type: ignore[arg-type]
-
-
-def test_card_of_a_prediction_has_a_line_of_evidence_for_each_output() -> None:
-    urgent = Evidence.of(Question("urgent", "bool", (True, False)), (0.83, 0.17), "logprob")
-    unsure = replace(urgent, value=None)
-    made = Prediction.make({"urgent": True}, evidence={"urgent": urgent, "spam": unsure})
-    lines = [line.split() for line in text_of(made).splitlines()]
-    assert ["urgent", "evidence", "true", "0.83", "(logprob)"] in lines
-    assert ["spam", "evidence", "undecided", "0.83", "(logprob)"] in lines

@@ -19,7 +19,7 @@ from sigwire.lm.base import BaseLM
 from sigwire.lm.client import LM
 from sigwire.lm.codecs import openai_chat
 from sigwire.lm.providers.registry import PROVIDERS
-from tests.lm.calls import HELLO, HOWS, KEY, ask, forget_keys
+from tests.lm.calls import HELLO, HOWS, KEY, QUESTION, ask, forget_keys
 from tests.lm.loopback import Host, Reply
 from tests.lm.replies import CHAT, GEMINI, MESSAGES, OLLAMA, RESPONSES, Double
 
@@ -75,7 +75,7 @@ async def test_missing_key_error_names_the_variable(how: str, prefix: str, monke
     monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", "https://mine.openai.azure.com")
     double = Double()
     with pytest.raises(LMAuthenticationError, match=PROVIDERS[prefix].keys[0].variable) as caught:
-        await ask(how, LM(f"{prefix}/m", transport=double))
+        await ask(how, LM(f"{prefix}/m", transport=double), QUESTION)
     assert "api_key=" in str(caught.value)
     assert double.requests == []
 

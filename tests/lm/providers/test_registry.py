@@ -12,8 +12,6 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from sigwire.core.messages import Message
-from sigwire.core.request import Request
 from sigwire.errors import ConfigurationError
 from sigwire.lm.client import LM
 from sigwire.lm.codecs.openai_chat.profiles import COMPATIBLE
@@ -22,6 +20,7 @@ from sigwire.lm.codecs.shared.reasoning import EFFORTS
 from sigwire.lm.providers import registry as providers
 from sigwire.lm.providers.registry import PROVIDERS, find_provider, register
 from sigwire.lm.providers.row import ApiKey, ModelRule, Provider, Wire
+from tests.lm.calls import QUESTION
 
 ROOT = Path(__file__).resolve().parents[3]
 OVER_HTTP = [row for row in PROVIDERS.values() if not row.backend]
@@ -53,8 +52,8 @@ def test_every_wire_of_a_row_loads_and_encodes(row: Provider) -> None:
     for wire in row.wires.values():
         codec, dialect = wire.load()
         assert isinstance(dialect, WireProfile)
-        target = Target(row.prefix, "m", dialect, row.capabilities)
-        assert codec.encode(Request((Message.user("q"),)), target).body
+        target = Target(row.prefix, "m", dialect, wire.capabilities or row.capabilities)
+        assert codec.encode(QUESTION, target).body
 
 
 @pytest.mark.parametrize("row", OVER_HTTP, ids=lambda row: row.prefix)

@@ -94,15 +94,14 @@ def test_class_of_the_user_may_have_a_card_of_its_own() -> None:
     assert text_of(Small(a=1)) == "Small\n"
 
 
-def test_card_of_a_predictor_has_evidence_rules_and_criteria() -> None:
+def test_card_of_a_signature_has_the_criteria_of_its_outputs() -> None:
     class Triage(sigwire.Signature):
         """Sort a ticket."""
 
         ticket: str = sigwire.InputField()
         urgent: Annotated[bool, sigwire.Criteria({True: "service is down"})] = sigwire.OutputField()
+        harm: Annotated[int, sigwire.Criteria("none", ("severe", "someone is hurt"))] = sigwire.OutputField()
 
-    predict = Predict(Triage, evidence="stated")
-    predict.decisions["urgent"] = sigwire.DecisionRule(threshold=0.8333, least=0.6)
-    lines = text_of(predict).splitlines()
-    assert lines[2:] == ["  evidence     stated", "  urgent rule  threshold=0.833, least=0.6"]
-    assert "true: service is down" in text_of(predict.signature)
+    text = text_of(Triage)
+    assert "urgent criteria  true: service is down" in text
+    assert "severe: someone is hurt" in text

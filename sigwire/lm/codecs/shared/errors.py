@@ -253,8 +253,7 @@ _SHOULD_RETRY: Mapping[str, bool] = {"true": True, "false": False}
 def _detail(data: JsonValue) -> JsonObject:
     if not isinstance(data, dict):
         return {}
-    inner = data.get("error")
-    return inner if isinstance(inner, dict) else data
+    return next((each for name in ("error", "detail") if isinstance(each := data.get(name), dict)), data)
 
 
 def _message(data: JsonValue, detail: JsonObject) -> str:
@@ -289,7 +288,7 @@ def _validation_error(item: JsonValue) -> str:
 
 
 def _codes(detail: JsonObject) -> tuple[str, ...]:
-    found = (detail.get(name) for name in ("code", "type", "status"))
+    found = (detail.get(name) for name in ("code", "type", "error_type", "status"))
     words = [str(word).lower() for word in found if isinstance(word, str | int) and not isinstance(word, bool) and word]
     return tuple(dict.fromkeys(words))
 

@@ -20,6 +20,7 @@ from sigwire.lm.histories.rules import HistoryRules
 
 if TYPE_CHECKING:
     from sigwire.core.events import StreamEvent
+    from sigwire.core.evidence import Question
 
 __all__ = [
     "Codec",
@@ -174,7 +175,7 @@ class EncodedRequest(NamedTuple):
     ``headers`` hold no key. decode() copies ``warnings`` to the response. ``names`` maps tool names both ways.
     ``call_ids`` are the ids in the conversation: a synthetic id must not repeat them. ``repeat``: how often the client
     sends the request, on a wire that returns one choice at a time. ``stop``: stop sequences at which decode() cuts the
-    text, on a wire without them.
+    text, on a wire without them. ``questions``: the outputs that a decision endpoint is asked, with their typed values.
     """
 
     path: str
@@ -186,6 +187,7 @@ class EncodedRequest(NamedTuple):
     call_ids: frozenset[str] = frozenset()
     repeat: int = 1
     stop: tuple[str, ...] = ()
+    questions: tuple[Question, ...] | None = None
 
 
 class Codec(Protocol[D_contra]):

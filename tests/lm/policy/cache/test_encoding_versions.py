@@ -37,6 +37,7 @@ MODELS = {
     "ollama": ("ollama/qwen3", "ollama-cloud/gpt-oss:120b"),
     "openai_chat": ("openai/gpt-4.1", "groq/llama-3.3-70b", "mistral/large", "deepseek/deepseek-chat", "openrouter/x"),
     "openai_responses": ("openai/gpt-5.5", "azure/gpt-5.5"),
+    "decisions": ("openai/gpt-6-luna", "system-one/jev", "typesafe/jev-latest", "gemini/decisions-1"),
 }
 
 SCHEMA: JsonObject = {"type": "object", "properties": {"x": {"type": "integer", "default": 1}}, "required": ["x"]}
@@ -60,6 +61,23 @@ REQUESTS = (
 )  # fmt: skip
 
 
+LEVELS: JsonObject = {"x-levels": [{"label": "none"}, {"label": "severe", "description": "someone is hurt"}]}
+QUESTIONS: JsonObject = {
+    "urgent": {"type": "boolean", "description": "Now?"},
+    "down": {"type": "boolean", "x-criteria": {"true": "no page loads"}},
+    "kind": {"enum": ["a", 1, None], "x-criteria": {"a": "first"}},
+    "tags": {"type": "array", "items": {"enum": ["x", "y"]}},
+    "inner": {
+        "type": "object",
+        "properties": {"harm": {"type": "number", **LEVELS}, "level": {"type": "integer", **LEVELS}},
+    },
+}
+DECISIONS = tuple(
+    replace(request, response_format=ResponseFormat({"type": "object", "properties": QUESTIONS}))
+    for request in (REQUESTS[0], *REQUESTS[4:5], *(replace(each, tools=()) for each in REQUESTS[8:]))
+)
+
+
 def digest(codec: Codec[Any], models: tuple[str, ...]) -> str:
     """The SHA-256 of what a codec makes of the requests, refusals included."""
     made: list[object] = []
@@ -68,8 +86,10 @@ def digest(codec: Codec[Any], models: tuple[str, ...]) -> str:
         for wire in row.wires.values():
             if wire.load()[0] is codec:
                 profile = wire.load()[1]
-                target = Target(row.prefix, name, profile, row.capabilities_of(name), row.facts_of(name))
-                made += [encoding(codec, request, target) for request in REQUESTS]
+                able = wire.capabilities or row.capabilities_of(name)
+                target = Target(row.prefix, name, profile, able, row.facts_of(name))
+                requests = DECISIONS if wire.codec == "decisions" else REQUESTS
+                made += [encoding(codec, request, target) for request in requests]
     assert made
     return hashlib.sha256(json.dumps(made).encode()).hexdigest()
 

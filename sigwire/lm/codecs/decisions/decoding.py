@@ -1,0 +1,229 @@
+"""Decision endpoints: body -> Response. Answers are checked one by one; a reply with a wrong one is no answer at all."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeAlias, cast
+
+from sigwire.core.evidence import decide, normalized
+from sigwire.core.json import JsonObject, JsonValue, dumps
+from sigwire.core.record import UNSET
+from sigwire.core.response import Choice, LMWarning, Response
+from sigwire.errors import LMError, LMServerError, LMUnexpectedError
+from sigwire.lm.codecs.decisions.encoding import is_choice, name_on_wire
+from sigwire.lm.codecs.decisions.profiles import DecisionsProfile
+from sigwire.lm.codecs.decisions.questions import AskedQuestion, answer_object
+from sigwire.lm.codecs.decisions.tables import USAGE
+from sigwire.lm.codecs.shared.errors import ErrorRule, empty_reply_error, lm_error, read_error_body
+from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
+from sigwire.lm.codecs.shared.untrusted import is_number, object_of, objects_of, string_of
+from sigwire.lm.codecs.shared.usage import read_usage
+
+__all__ = ["decode", "decode_error"]
+
+_Target: TypeAlias = Target[DecisionsProfile]
+
+
+def decode(body: JsonValue, sent: EncodedRequest, target: _Target) -> Response:
+    """Return the response of a reply with status 200. Raises an ``LMError`` for a failure and for a misfit."""
+    if not isinstance(body, dict) or body.get("error"):
+        raise _failure(body, target)
+    feedback = object_of(body.get("prompt_feedback"))
+    warnings: tuple[LMWarning, ...] = ()
+    if not body.get("answers") and feedback:
+        choice = _blocked(feedback, body)
+    elif not body.get("answers"):
+        raise empty_reply_error("answers", body, target)
+    else:
+        choice, warnings = _choice(body, cast("tuple[AskedQuestion, ...]", sent.questions or ()), target)
+    usage, doubts = read_usage(body.get("usage"), USAGE)
+    return Response(
+        (choice,),
+        usage,
+        string_of(body, "model"),
+        string_of(body, "id"),
+        (*sent.warnings, *warnings, *doubts),
+        raw=body,
+    )
+
+
+def _failure(body: JsonValue, target: _Target) -> LMError:
+    return decode_error(200, {}, body, target) if isinstance(body, dict) else empty_reply_error("answers", body, target)
+
+
+def _blocked(feedback: JsonObject, body: JsonObject) -> Choice:
+    reason = (
+        string_of(feedback, "block_reason_message") or string_of(feedback, "block_reason") or "the input was blocked"
+    )
+    return Choice(refusal=reason, finish_reason="content_filter", raw=body.get("answers"))
+
+
+def _choice(
+    body: JsonObject, questions: tuple[AskedQuestion, ...], target: _Target
+) -> tuple[Choice, tuple[LMWarning, ...]]:
+    answers = _answers_by_path(body["answers"], questions, target)
+    evidence: JsonObject = {
+        question.path: _read_answer(question, answers[question.path], target)
+        for question in questions
+        if question.is_asked
+    }
+    refused = {path for path, each in evidence.items() if "refused" in object_of(each)}
+    # A list is decided by all its members.
+    lists = {question.keys for question in questions if question.path in refused}
+    decided = [(question, _decide(question, evidence, question.keys in lists)) for question in questions]
+    lost = _names_of(question for question in questions if question.keys in lists and not _goes_without(question))
+    if refused and (lost or len(refused) == len(evidence)):
+        lost = lost or _names_of(question for question in questions if question.keys in lists)
+        refusal = f"it gives no answer to {', '.join(lost)}"
+        rest = answer_object(each for each in decided if each[0].keys not in lists)
+        choice = Choice(
+            dumps(rest), refusal=refusal, finish_reason="content_filter", evidence=evidence, raw=body["answers"]
+        )
+        return choice, ()
+    text = dumps(answer_object(decided))
+    warnings = tuple(
+        LMWarning("evidence", f"{target.label} declined to answer {name!r}; the output has its default.")
+        for name in _names_of(question for question in questions if question.keys in lists)
+    )
+    return Choice(text, evidence=evidence, raw=body["answers"]), warnings
+
+
+def _names_of(questions: Iterator[AskedQuestion]) -> list[str]:
+    return [*dict.fromkeys(".".join(question.keys) for question in questions)]
+
+
+def _goes_without(question: AskedQuestion) -> bool:
+    return question.is_optional or question.is_nullable
+
+
+def _decide(question: AskedQuestion, evidence: Mapping[str, JsonValue], is_refused: bool) -> Any:
+    if not question.is_asked:
+        return question.values[0]
+    if is_refused:
+        return None if question.is_nullable and not question.is_optional else UNSET
+    found: Any = evidence[question.path]
+    probabilities = normalized(found["probabilities"])
+    answered = found.get("answered", UNSET)
+    assert probabilities is not None, "a sum was checked"
+    return decide(question.kind, question.values, probabilities, answered=answered, is_mean=question.is_mean)[0]
+
+
+# --- answers
+
+
+def _answers_by_path(
+    given: JsonValue, questions: tuple[AskedQuestion, ...], target: _Target
+) -> Mapping[str, JsonObject]:
+    """Return the answer to each question. Raises for an unknown, a missing and a double name."""
+    profile = target.profile
+    asked = [each for each in questions if each.is_asked]
+    paths = {name_on_wire(number, each, profile): each.path for number, each in enumerate(asked)}
+    found: dict[str, JsonObject] = {}
+    for name, answer in _named_answers(given, profile):
+        path = paths.get(name) if isinstance(name, str) else None
+        if path is None:
+            raise _misfit(f"answer {name!r:.80}: no question has this name", target)
+        if path in found:
+            raise _misfit(f"answer {path!r}: it came twice", target)
+        if not isinstance(answer, dict):
+            raise _misfit(f"answer {path!r}: it is no object", target)
+        found[path] = answer
+    if missing := next((path for path in paths.values() if path not in found), None):
+        raise _misfit(f"answer {missing!r}: it is missing", target)
+    return found
+
+
+def _named_answers(given: JsonValue, profile: DecisionsProfile) -> list[tuple[JsonValue, JsonValue]]:
+    if profile.form == "listed":
+        listed = given if isinstance(given, list) else [given]
+        return [(object_of(each).get("name"), each) for each in listed]
+    return [*object_of(given).items()] or [(None, given)]
+
+
+def _read_answer(question: AskedQuestion, answer: JsonObject, target: _Target) -> JsonObject:
+    """Return the evidence of an answer. Raises if it does not fit its question."""
+    profile = target.profile
+    kind = "choice" if is_choice(question, profile) else question.kind
+    if answer.get("type") == "refusal" and profile.form == "listed":
+        return {"refused": True}
+    if answer.get("type") != (wanted := profile.kinds[kind]):
+        raise _misfit(f"answer {question.path!r}: its type is {answer.get('type')!r:.80}, not {wanted!r}", target)
+    if kind == "bool":
+        true = _probability(answer.get("probability" if profile.form == "listed" else "noul"), question, target)
+        return {"values": [True, False], "probabilities": [true, 1 - true]}
+    shares = _shares(question, answer.get("probabilities"), kind, target)
+    answered = _answered(question, answer, kind, target)
+    return {"values": [*question.values], "probabilities": [*shares], "answered": answered}
+
+
+def _shares(question: AskedQuestion, given: JsonValue, kind: str, target: _Target) -> list[float]:
+    """Return the probability of each value, in the order of the question."""
+    if target.profile.form == "listed":
+        pairs = [(each.get("value"), each.get("probability")) for each in objects_of(given)]
+        keys: list[Any] = _wire_values(question, kind, target.profile)
+    else:
+        pairs = [*object_of(given).items()]
+        keys = [str(level) for level in question.values] if kind == "score" else [*question.texts]
+    shares: list[float | None] = [None] * len(keys)
+    places = {(type(key), key): at for at, key in enumerate(keys)}
+    for key, share in pairs:
+        at = places.get((type(key), key)) if isinstance(key, str | int) else None
+        if at is None:
+            raise _misfit(f"answer {question.path!r}: {key!r:.80} is no value of it", target)
+        if shares[at] is not None:
+            raise _misfit(f"answer {question.path!r}: the value {key!r:.80} came twice", target)
+        shares[at] = _probability(share, question, target)
+    if None in shares:
+        raise _misfit(f"answer {question.path!r}: the value {keys[shares.index(None)]!r:.80} is missing", target)
+    whole = [share for share in shares if share is not None]
+    # Hosts round to two decimals.
+    if abs((total := math.fsum(whole)) - 1) > 0.005 * len(whole) + 1e-6 or not total:
+        raise _misfit(f"answer {question.path!r}: probabilities sum to {total:.6g}", target)
+    return whole
+
+
+def _wire_values(question: AskedQuestion, kind: str, profile: DecisionsProfile) -> list[Any]:
+    if kind == "score":
+        return [*question.values]
+    pairs = zip(question.values, question.texts, strict=True)
+    return [value if profile.typed_bools and isinstance(value, bool) else text for value, text in pairs]
+
+
+def _answered(question: AskedQuestion, answer: JsonObject, kind: str, target: _Target) -> JsonValue:
+    """Return the host's own answer: a value of the question, of a score the mean level."""
+    if kind == "score":
+        score = answer.get("score")
+        if not is_number(score) or not 0 <= score <= len(question.values) - 1:
+            raise _misfit(f"answer {question.path!r}: {score!r:.80} is no level of it", target)
+        return score
+    keys, given = _wire_values(question, kind, target.profile), answer.get("choice")
+    at = keys.index(given) if given in keys else None
+    at = at if at is not None and type(keys[at]) is type(given) else None
+    if at is None:
+        raise _misfit(f"answer {question.path!r}: {given!r:.80} is no value of it", target)
+    value: JsonValue = question.values[at]
+    return value
+
+
+def _probability(given: JsonValue, question: AskedQuestion, target: _Target) -> float:
+    if not is_number(given) or not 0 <= given <= 1:
+        raise _misfit(f"answer {question.path!r}: {given!r:.80} is no probability", target)
+    return float(given)
+
+
+def _misfit(what: str, target: _Target) -> LMUnexpectedError:
+    error = LMUnexpectedError(
+        f"The reply does not fit the questions: {what} (reading the reply). Ask again.",
+        model=target.model,
+        provider=target.provider,
+        status=200,
+    )
+    error.retryable = True
+    return error
+
+
+def decode_error(status: int, headers: Mapping[str, str], body: bytes | str | JsonValue, target: _Target) -> LMError:
+    """Return the error of a reply with an error status."""
+    fault = read_error_body(status, headers, body)
+    return lm_error(fault, (*target.profile.errors, ErrorRule(LMServerError, frozenset({200}))), target)

@@ -1,0 +1,287 @@
+"""Decision endpoints: Request -> body. The conversation as items, text or blocks; the questions; what the host refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, TypeAlias
+
+from sigwire.core.json import JsonObject, JsonValue, dumps
+from sigwire.core.messages import Message, Part
+from sigwire.core.parts import FilePart, ImagePart, TextPart
+from sigwire.core.request import Request
+from sigwire.core.tools.calls import ToolCall, ToolResult
+from sigwire.core.tools.names import NameMap
+from sigwire.errors import UnsupportedFeature
+from sigwire.lm.codecs.decisions.profiles import DecisionsProfile
+from sigwire.lm.codecs.decisions.questions import AskedQuestion, read_questions
+from sigwire.lm.codecs.decisions.tables import OPTIONS
+from sigwire.lm.codecs.shared.assembly import assemble, prepare, requested_choices
+from sigwire.lm.codecs.shared.history import error_text
+from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
+from sigwire.lm.codecs.shared.media import (
+    data_url,
+    encode_by_table,
+    require_media,
+    require_source,
+    split_data_url,
+    text_of_file,
+)
+from sigwire.lm.codecs.shared.options import place_options, require_feature, unsupported_feature
+from sigwire.lm.codecs.shared.tools import object_arguments
+
+__all__ = ["encode", "name_on_wire"]
+
+_Target: TypeAlias = Target[DecisionsProfile]
+
+
+def encode(request: Request, target: _Target, *, stream: bool = False) -> EncodedRequest:
+    """Encode a request as questions about its messages. The host does not stream, so ``stream`` changes nothing.
+
+    Raises ``UnsupportedFeature``, ``UnsupportedOption`` or ``InputError``; nothing was sent then.
+
+    >>> from sigwire.core.request import ResponseFormat
+    >>> schema = {"type": "object", "properties": {"urgent": {"type": "boolean"}}, "required": ["urgent"]}
+    >>> request = Request((Message.user("The shop is down."),), response_format=ResponseFormat(schema))
+    >>> sent = encode(request, Target("openai", "m", DecisionsProfile()))
+    >>> sent.path, sent.body["questions"]
+    ('/decisions', [{'type': 'predicate', 'name': 'urgent', 'instructions': 'Urgent?'}])
+    """
+    profile = target.profile
+    require_feature(not request.tools, "tools", target, "Offer them to another model, and let this one decide.")
+    instead = "A distribution has all answers: leave n out."
+    require_feature(requested_choices(request) == 1, "several choices of one request", target, instead)
+    wanted = request.response_format
+    if wanted is None or wanted.schema is None:
+        raise unsupported_feature(
+            "a request without questions", target, "Give response_format=ResponseFormat(schema): its outputs are asked."
+        )
+    questions = read_questions(wanted.schema, target.label)
+    _check_limits(questions, target)
+    ready = prepare(request, target)
+    options, warnings = place_options(request.options, {**OPTIONS, **profile.options}, target)
+    body: JsonObject = {
+        "model": target.model,
+        _INPUT_NAMES[profile.input]: _INPUTS[profile.input](ready.history.messages, ready.names, target),
+        "questions": _encode_questions(questions, profile),
+        **options,
+        **_cache_key(request, profile),
+    }
+    sent = assemble(ready, profile.path, body, (*ready.history.warnings, *warnings), repeats=False)
+    return sent._replace(questions=questions)
+
+
+def _cache_key(request: Request, profile: DecisionsProfile) -> JsonObject:
+    given = request.options.get("prompt_cache")
+    return (
+        {"prompt_cache_key": given["key"]}
+        if profile.takes_cache_key and isinstance(given, dict) and "key" in given
+        else {}
+    )
+
+
+# --- questions
+
+
+def name_on_wire(number: int, question: AskedQuestion, profile: DecisionsProfile) -> str:
+    """Return the name of a question on the wire: its path, or its number if the host takes no path."""
+    return f"q{number}" if profile.ids else question.path
+
+
+def _check_limits(questions: Iterable[AskedQuestion], target: _Target) -> None:
+    asked, profile = [each for each in questions if each.is_asked], target.profile
+    if not asked:
+        raise unsupported_feature(
+            "a request without questions", target, "Its outputs are constants; add one to decide."
+        )
+    if profile.most_questions is not None and len(asked) > profile.most_questions:
+        raise _too_many(f"{len(asked)} questions", profile.most_questions, target)
+    for each in asked:
+        of_path = f"of the output {each.path!r}"
+        if each.kind == "score" and len(each.values) > profile.most_levels:
+            raise _too_many(f"{len(each.values)} levels {of_path}", profile.most_levels, target)
+        if each.kind == "choice" and len(each.values) > profile.most_choices:
+            raise _too_many(f"{len(each.values)} values {of_path}", profile.most_choices, target)
+        texts = [text for at, text in enumerate(each.texts) if _value(each, at, profile) is text]
+        if len(set(texts)) < len(texts):
+            twice = next(text for text in texts if texts.count(text) > 1)
+            raise UnsupportedFeature(
+                f"Two values of the output {each.path!r} have the text {twice!r}, and {target.label} tells values apart by "
+                "their text (nothing was sent). Rename one of the values."
+            )
+
+
+def _too_many(what: str, most: int, target: _Target) -> UnsupportedFeature:
+    return UnsupportedFeature(
+        f"{what} are too many: {target.label} takes {most} (nothing was sent). Ask in several requests."
+    )
+
+
+def _value(question: AskedQuestion, at: int, profile: DecisionsProfile) -> str | bool:
+    """Return a value as the wire writes it."""
+    value = question.values[at]
+    return value if profile.typed_bools and isinstance(value, bool) else question.texts[at]
+
+
+def _encode_questions(questions: Iterable[AskedQuestion], profile: DecisionsProfile) -> JsonValue:
+    asked = [each for each in questions if each.is_asked]
+    named = [(name_on_wire(number, each, profile), each) for number, each in enumerate(asked)]
+    if profile.form == "listed":
+        return [_listed_question(name, each, profile) for name, each in named]
+    return {name: _named_question(each, profile) for name, each in named}
+
+
+def is_choice(question: AskedQuestion, profile: DecisionsProfile) -> bool:
+    """Return True if the wire asks a choice: also for a bool with described values, if bools have no descriptions."""
+    return question.kind == "choice" or (
+        question.kind == "bool" and not profile.bool_criteria and any(question.descriptions)
+    )
+
+
+def _listed_question(name: str, question: AskedQuestion, profile: DecisionsProfile) -> JsonObject:
+    kind = "choice" if is_choice(question, profile) else question.kind
+    wire: JsonObject = {"type": profile.kinds[kind], "name": name, "instructions": question.instructions}
+    if kind == "bool":
+        return wire
+    key = "value" if kind == "choice" else "label"
+    listed: list[JsonValue] = [
+        {key: _value(question, at, profile), **({"description": meaning} if meaning else {})}
+        for at, meaning in enumerate(question.descriptions)
+    ]
+    return {**wire, "choices" if kind == "choice" else "levels": listed}
+
+
+def _named_question(question: AskedQuestion, profile: DecisionsProfile) -> JsonObject:
+    wire: JsonObject = {"type": profile.kinds[question.kind], "instructions": question.instructions}
+    if question.kind == "bool":
+        named = zip(profile.bool_criteria, question.descriptions, strict=True)
+        criteria: JsonValue = {name: meaning for name, meaning in named if meaning}
+    elif question.kind == "choice":
+        described = zip(question.texts, question.descriptions, strict=True)
+        criteria = {text: meaning or profile.undescribed for text, meaning in described}
+    else:
+        levels = zip(question.texts, question.descriptions, strict=True)
+        criteria = [f"{text}: {meaning}" if meaning else text for text, meaning in levels]
+    return {**wire, "criteria": criteria} if criteria else wire
+
+
+# --- input
+
+
+def _items(messages: Iterable[Message], names: NameMap, target: _Target) -> JsonValue:
+    return [item for message in messages for item in _items_of(message, names, target)]
+
+
+def _items_of(message: Message, names: NameMap, target: _Target) -> Iterator[JsonObject]:
+    content: list[Part] = []
+    items: list[JsonObject] = []
+    for part in message.parts:
+        if isinstance(part, ToolCall):
+            call: JsonObject = {"call_id": part.id, "name": names.encode(part.name)}
+            items.append({"type": "function_call", **call, "arguments": dumps(object_arguments(part))})
+        elif isinstance(part, ToolResult):
+            items.append({"type": "function_call_output", "call_id": part.id, "output": _output(part, target)})
+        else:
+            content.append(part)
+    if content:
+        yield {"role": message.role, "content": _content(content, message.role, target)}
+    yield from items
+
+
+def _content(parts: list[Part], role: str, target: _Target) -> JsonValue:
+    if role != "user" or (all(isinstance(part, TextPart) for part in parts[1:] + parts[:1]) and len(parts) == 1):
+        return "\n\n".join(_text_of(part, target) for part in parts)
+    return [encode_by_table(_ITEM_PARTS, part, target) for part in parts]
+
+
+def _output(result: ToolResult, target: _Target) -> JsonValue:
+    text = error_text(result)
+    if not result.media:
+        return text
+    parts = (*((TextPart(text),) if text else ()), *result.media)
+    return [encode_by_table(_ITEM_PARTS, part, target) for part in parts]
+
+
+def _text_of(part: Part, target: _Target) -> str:
+    if isinstance(part, TextPart):
+        return part.text
+    if isinstance(part, FilePart):
+        return _file_text(part, target)
+    raise unsupported_feature(f"a part of kind {part.kind!r} in this place", target, "Leave it out or send it as text.")
+
+
+def _file_text(part: FilePart, target: _Target) -> str:
+    text = text_of_file(part)
+    if text is None:
+        raise unsupported_feature("documents that are not text", target, "Send the text, or use another model.")
+    return text
+
+
+def _item_image(part: ImagePart, target: _Target) -> JsonObject:
+    require_media("image", target.profile.media, target)
+    require_source(part, target)
+    detail: JsonObject = {"detail": part.detail} if part.detail else {}
+    url = part.url or data_url(part.data, part.media_type or "image/png")
+    return {"type": "input_image", "image_url": url, **detail}
+
+
+_PartEncoder: TypeAlias = Callable[[Any, _Target], JsonObject]
+_ITEM_PARTS: Mapping[type, _PartEncoder] = {
+    TextPart: lambda part, target: {"type": "input_text", "text": part.text},
+    FilePart: lambda part, target: {"type": "input_text", "text": _file_text(part, target)},
+    ImagePart: _item_image,
+}
+
+
+def _text(messages: Iterable[Message], names: NameMap, target: _Target) -> JsonValue:
+    """Return the text of the turns: of a single one alone, of several with their roles."""
+    blocks = _blocks(messages, names, target)
+    if any(block["type"] != "text" for block in blocks):
+        require_media("image", target.profile.media, target)
+    return "\n\n".join(str(block["text"]) for block in blocks)
+
+
+def _blocks_or_text(messages: Iterable[Message], names: NameMap, target: _Target) -> JsonValue:
+    blocks = _blocks(messages, names, target)
+    return (
+        [*blocks] if any(block["type"] != "text" for block in blocks) else "\n\n".join(str(b["text"]) for b in blocks)
+    )
+
+
+def _blocks(messages: Iterable[Message], names: NameMap, target: _Target) -> list[JsonObject]:
+    turns = tuple(messages)
+    blocks: list[JsonObject] = []
+    for message in turns:
+        mark = f"{message.role.capitalize()}: " if len(turns) > 1 else ""
+        for part in message.parts:
+            block = _block(part, names, target)
+            if block["type"] == "text":
+                block, mark = {**block, "text": f"{mark}{block['text']}"}, ""
+            blocks.append(block)
+    return blocks
+
+
+def _block(part: Part, names: NameMap, target: _Target) -> JsonObject:
+    if isinstance(part, ImagePart):
+        return _image_block(part, target)
+    if isinstance(part, ToolCall):
+        return {"type": "text", "text": f"{names.encode(part.name)}({dumps(object_arguments(part))})"}
+    if isinstance(part, ToolResult):
+        for media in part.media:
+            raise unsupported_feature(f"a result with a part of kind {media.kind!r}", target, "Send its text only.")
+        return {"type": "text", "text": f"{names.encode(part.name)} -> {error_text(part)}"}
+    return {"type": "text", "text": _text_of(part, target)}
+
+
+def _image_block(part: ImagePart, target: _Target) -> JsonObject:
+    require_media("image", target.profile.media, target)
+    require_source(part, target)
+    kind, data = split_data_url(part.url) if part.url is not None else (None, None)
+    if part.url is not None and data is None:
+        return {"type": "image", "uri": part.url, **({"mime_type": part.media_type} if part.media_type else {})}
+    return {"type": "image", "data": data or part.data, "mime_type": kind or part.media_type or "image/png"}
+
+
+_INPUT_NAMES: Mapping[str, str] = {"items": "input", "text": "state", "blocks": "input"}
+_INPUTS: Mapping[str, Callable[[Iterable[Message], NameMap, _Target], JsonValue]] = {
+    "items": _items, "text": _text, "blocks": _blocks_or_text,
+}  # fmt: skip
