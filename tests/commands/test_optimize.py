@@ -153,7 +153,7 @@ def test_risk_gives_a_certificate(folder: Path, capsys: pytest.CaptureFixture[st
     assert main([*arguments, "--optimizer", "Calibrate", "--risk", "0.2"]) == 0
     assert "Certified: loss of answered rows at most 0.2 with confidence 0.9" in capsys.readouterr().out
     saved = json.loads((folder / "best.json").read_text(encoding="utf-8"))
-    assert saved["self"]["decisions"]["urgent"]["least"] == 0.95
+    assert saved["decisions"]["urgent"]["least"] == 0.95
 
 
 def test_risk_of_another_optimizer_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
