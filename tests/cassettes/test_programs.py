@@ -37,7 +37,7 @@ APART = {
     "resume_agent.py": "its runs are processes of their own, which are killed",
     "team.py": "a call waits while it is recorded; a replay gives its result at once",
 }
-LONG = {"optimize.md", "optimize_extraction.py", "optimize_tools.py", "quickstart.py", "shop_both_ways.py"}
+LONG = {"optimize.md", "optimize_extraction.py", "optimize_tools.py", "quickstart.py", "shop_both_ways.py", "triage.py"}
 STORED = {"quickstart.md", "stream_agent.py"}
 TIMES = re.compile(r"(?m)^(  (?:baseline|optimized) .*) \S+$")
 """The seconds of an evaluation are the last column of its table."""
