@@ -2,7 +2,7 @@
 
 Two simulated models know how probable it is that a ticket is urgent; the dear one knows more. No key and no network.
 
-    python examples/triage.py [page.html]
+    python examples/triage.py [--page page.html]
 """
 
 from __future__ import annotations
@@ -149,4 +149,5 @@ def main(page: str | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:2])
+    main(sys.argv[2] if sys.argv[1:2] == ["--page"] else None)
+    sys.exit()
