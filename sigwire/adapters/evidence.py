@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     from sigwire.core.response import Choice
     from sigwire.signatures.criteria import DecidingOutput
 
-__all__ = ["Reading", "read_logprobs", "read_stated", "stated_name", "stated_signature"]
+__all__ = ["LabelReading", "read_logprobs", "read_stated", "stated_name", "stated_signature"]
 
 
-class Reading(NamedTuple):
+class LabelReading(NamedTuple):
     """The distribution of an output, or the reason why it has none. ``repair``: what had to be changed to read it."""
 
     probabilities: tuple[float, ...] = ()
@@ -46,7 +46,7 @@ class Reading(NamedTuple):
 # --- log probabilities of tokens ---------------------------------------------------------------------
 
 
-class _Token(NamedTuple):
+class _AnswerToken(NamedTuple):
     start: int
     text: bytes
     alternatives: Mapping[bytes, float]  # probabilities, that of the text itself included
@@ -58,27 +58,27 @@ class _Token(NamedTuple):
 
 def read_logprobs(
     plan: Plan, choice: Choice, outputs: Sequence[DecidingOutput], values: Mapping[str, Any]
-) -> dict[str, Reading]:
-    """Return what the tokens of an answer say about each output, by path. ``values``: the value that was read, by path."""
+) -> dict[str, LabelReading]:
+    """Return the distribution of each output in the tokens of an answer, by path. ``values``: what was read."""
     tokens = _tokens(choice.logprobs)
     text = choice.text.encode()
     if not tokens or not b"".join(token.text for token in tokens).startswith(text):
         why = "the answer has other text than its tokens" if tokens else "the answer has no log probabilities"
-        return {output.path: Reading(problem=why) for output in outputs}
+        return {output.path: LabelReading(problem=why) for output in outputs}
     places = plan.places(choice.text)
     return {output.path: _read(output, tokens, choice.text, text, places, values[output.path]) for output in outputs}
 
 
-def _tokens(logprobs: object) -> list[_Token]:
+def _tokens(logprobs: object) -> list[_AnswerToken]:
     content = logprobs.get("content") if is_object(logprobs) else None
-    found: list[_Token] = []
+    found: list[_AnswerToken] = []
     position = 0
     for each in content if is_array(content) else ():
         text = _bytes_of(each)
         listed = each.get("top_logprobs") if is_object(each) else None
         alternatives = {_bytes_of(other): _probability(other) for other in (listed if is_array(listed) else ())}
         alternatives.setdefault(text, _probability(each))
-        found.append(_Token(position, text, alternatives))
+        found.append(_AnswerToken(position, text, alternatives))
         position += len(text)
     return found
 
@@ -99,19 +99,19 @@ def _probability(token: Any) -> float:
 
 def _read(
     output: DecidingOutput,
-    tokens: Sequence[_Token],
+    tokens: Sequence[_AnswerToken],
     text: str,
     encoded: bytes,
     places: Mapping[str, tuple[int, int]],
     value: object,
-) -> Reading:
+) -> LabelReading:
     place = places.get(output.steps[0])
     nested = output.keys[1:]
     json = places_in_json(text, place[0]) if place is not None and (nested or output.member is not UNSET) else {}
     if nested or output.member is not UNSET:
         place = json.get(nested)
     if place is None:
-        return Reading(problem="its place in the answer is unknown")
+        return LabelReading(problem="its place in the answer is unknown")
     if output.member is not UNSET:
         elements = [
             json[(*nested, number)] for number in range(sum(1 for key in json if key[:-1] == nested and _is_int(key)))
@@ -125,10 +125,10 @@ def _read(
     if [at for at, each in enumerate(forms) if any(form.equals(written) for form in each)] != [
         index_of(output.values, value)
     ]:
-        return Reading(problem="its text in the answer is no label")
+        return LabelReading(problem="its text in the answer is no label")
     masses, coverage = _masses(tokens, encoded, start, end, forms)
     found = normalized(masses)
-    return Reading(problem="no token fits a label") if found is None else Reading(found, min(coverage, 1.0))
+    return LabelReading(problem="no token fits a label") if found is None else LabelReading(found, min(coverage, 1.0))
 
 
 def _is_int(key: tuple[object, ...]) -> bool:
@@ -137,12 +137,12 @@ def _is_int(key: tuple[object, ...]) -> bool:
 
 def _read_member(
     output: DecidingOutput,
-    tokens: Sequence[_Token],
+    tokens: Sequence[_AnswerToken],
     text: str,
     encoded: bytes,
     place: tuple[int, int],
     elements: Sequence[tuple[int, int]],
-) -> Reading:
+) -> LabelReading:
     """Return the probability that a list has a member: not left out at each place where an element or the end could stand."""
     members = output.siblings
     wanted = _index(members, output.member)
@@ -150,15 +150,15 @@ def _read_member(
     absent, coverage = 1.0, 1.0
     for number, (before, after) in enumerate(pairwise(ends)):
         opening, closing = ("[", "[]") if number == 0 else (",", "]")
-        forms = [[_Form(_squeeze(f"{opening}{dumps(member)}".encode()))] for member in map(_plain, members)]
+        forms = [[_LabelForm(_squeeze(f"{opening}{dumps(member)}".encode()))] for member in map(_plain, members)]
         start, end = len(text[:before].encode()), len(text[:after].encode())
-        masses, covered = _masses(tokens, encoded, start, end, [*forms, [_Form(closing.encode(), is_mark=True)]])
+        masses, covered = _masses(tokens, encoded, start, end, [*forms, [_LabelForm(closing.encode(), is_mark=True)]])
         shares = normalized(masses)
         if shares is None:
-            return Reading(problem="no token fits a member")
+            return LabelReading(problem="no token fits a member")
         absent *= 1 - shares[wanted]
         coverage = min(coverage, covered)
-    return Reading((1 - absent, absent), min(coverage, 1.0))
+    return LabelReading((1 - absent, absent), min(coverage, 1.0))
 
 
 def _index(values: Sequence[object], value: object) -> int:
@@ -171,7 +171,7 @@ def _plain(value: object) -> object:
     return getattr(value, "value", value)
 
 
-class _Form(NamedTuple):
+class _LabelForm(NamedTuple):
     """A text that stands for a value, without white space. ``folds``: in any case; ``is_mark``: no letter can follow it."""
 
     text: bytes
@@ -194,24 +194,24 @@ _ENDS = re.compile(rb"(?![A-Za-z0-9_\-\x80-\xff]|\.[0-9])")
 _TRUE, _FALSE = "true yes y t on 1".split(), "false no n f off 0".split()
 
 
-def _forms(kind: str, values: Sequence[object]) -> list[list[_Form]]:
+def _forms(kind: str, values: Sequence[object]) -> list[list[_LabelForm]]:
     return [list(_forms_of(kind, value)) for value in values]
 
 
-def _forms_of(kind: str, value: object) -> Iterator[_Form]:
+def _forms_of(kind: str, value: object) -> Iterator[_LabelForm]:
     if isinstance(value, bool):
         for word in _TRUE if value else _FALSE:
-            yield _Form(word.encode(), folds=True)
-            yield _Form(f'"{word}"'.encode(), folds=True)
+            yield _LabelForm(word.encode(), folds=True)
+            yield _LabelForm(f'"{word}"'.encode(), folds=True)
     elif value is None:
-        yield from (_Form(b"null"), _Form(b"None"), _Form(b'"null"'))
+        yield from (_LabelForm(b"null"), _LabelForm(b"None"), _LabelForm(b'"null"'))
     elif kind == "score":
-        yield from (_Form(f"{value}".encode()), _Form(f"{value}.0".encode()))
+        yield from (_LabelForm(f"{value}".encode()), _LabelForm(f"{value}.0".encode()))
     else:
         label = label_of(value)
-        yield _Form(_squeeze(label.encode()))
+        yield _LabelForm(_squeeze(label.encode()))
         if isinstance(_plain(value), str):
-            yield _Form(_squeeze(dumps(label).encode()))
+            yield _LabelForm(_squeeze(dumps(label).encode()))
 
 
 def _squeeze(text: bytes) -> bytes:
@@ -219,7 +219,7 @@ def _squeeze(text: bytes) -> bytes:
 
 
 def _masses(
-    tokens: Sequence[_Token], text: bytes, start: int, end: int, forms: Sequence[Sequence[_Form]]
+    tokens: Sequence[_AnswerToken], text: bytes, start: int, end: int, forms: Sequence[Sequence[_LabelForm]]
 ) -> tuple[list[float], float]:
     """Return the mass of each label for the value in ``text[start:end]``, and the mass that fitted one label alone."""
     masses, covered, carried = [0.0] * len(forms), 0.0, 1.0
@@ -258,7 +258,7 @@ def _without_lead(token: bytes, lead: bytes) -> bytes | None:
     return b"" if lead.startswith(token) else None
 
 
-def _fitting(written: bytes, forms: Sequence[Sequence[_Form]], among: Sequence[int]) -> list[int]:
+def _fitting(written: bytes, forms: Sequence[Sequence[_LabelForm]], among: Sequence[int]) -> list[int]:
     return [at for at in among if any(form.fits(written) for form in forms[at])]
 
 
@@ -297,7 +297,7 @@ def _object_schema(members: Mapping[str, JsonObject]) -> JsonObject:
     return {"type": "object", "properties": {**members}, "required": [*members], "additionalProperties": False}
 
 
-def read_stated(given: object, output: DecidingOutput) -> Reading:
+def read_stated(given: object, output: DecidingOutput) -> LabelReading:
     """Return the distribution of an output in what the model stated.
 
     >>> from sigwire.signatures.criteria import DecidingOutput
@@ -306,9 +306,9 @@ def read_stated(given: object, output: DecidingOutput) -> Reading:
     """
     found = given.get(output.path) if is_object(given) else None
     if output.kind == "bool" and _is_probability(found):
-        return Reading((float(found), 1 - float(found)))
+        return LabelReading((float(found), 1 - float(found)))
     if not is_object(found) or not found:
-        return Reading(problem=f"the model stated {_short(found)}")
+        return LabelReading(problem=f"the model stated {_short(found)}")
     names = [label for label, _ in output.criteria.levels] if output.criteria is not None else []
     masses = [0.0] * len(output.values)
     for label, mass in found.items():
@@ -316,13 +316,13 @@ def read_stated(given: object, output: DecidingOutput) -> Reading:
         if position is None and label in names:
             position = names.index(label)
         if position is None or isinstance(mass, bool) or not isinstance(mass, int | float):
-            return Reading(problem=f"the model stated {_short(mass)} for {_short(label)}")
+            return LabelReading(problem=f"the model stated {_short(mass)} for {_short(label)}")
         masses[position] += mass
     shares = normalized(masses)
     if shares is None:
-        return Reading(problem="the stated probabilities are negative, not finite or all 0")
+        return LabelReading(problem="the stated probabilities are negative, not finite or all 0")
     total = math.fsum(masses)
-    return Reading(
+    return LabelReading(
         shares, repair="" if abs(total - 1) < 1e-6 else f"stated probabilities of sum {total:.3g} were normalized"
     )
 

@@ -189,7 +189,7 @@ DEFAULT_RULE = DecisionRule()
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence(Value):
+class Evidence(Value, ChecksKeywords):
     """The distribution of one output, or of one member of a list, and the value that the rule decided.
 
     ``source``: "measured" (the backend answers with distributions), "logprob" (of the tokens of its text), "sampled"

@@ -32,7 +32,7 @@ class CallReport(Value, HasCard):
     ``own`` and ``own_warnings``: those of this call alone. ``cache``: whether its response is from the cache ("hit"), could
     be stored there ("miss"), or neither ("off"). ``repairs``: accepted deviations; ``mode``: how outputs were requested;
     ``evidence``: of the deciding outputs of the result, by path.
-    ``response``: of the outermost report, the last one. The JSON has neither response nor evidence.
+    ``response``: of the outermost report, the last one. The JSON has no response and no evidence.
 
     >>> from sigwire.core.example import Prediction
     >>> CallReport.of(Prediction(usage="heavy")).usage.input_tokens is None

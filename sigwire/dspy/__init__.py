@@ -20,7 +20,7 @@ patched, and nothing in the core imports the door.
     missing           names of DSPy that are not here         layouts           parts of the prompts of adapters
     modules           Module, Predict, ChainOfThought         models, optimizers  parts of lm, of teleprompt
     paths             DSPy's module paths without a file      predict, primitives, utils  the names of DSPy's packages
-    retrievers        Embeddings, Retrieve
+    retrievers        Embeddings, Retrieve                    typesafe          TypeSafe, a client of System One
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""The names of ``dspy.experimental``: documents as inputs, and citations of them as an output."""
+"""The names of ``dspy.experimental``: documents as inputs, citations of them as an output, a client of System One."""
 
 from __future__ import annotations
 
 from sigwire.dspy.missing import advise
 from sigwire.dspy.types import Citations, Document
+from sigwire.dspy.typesafe import TypeSafe
 
-__all__ = ["Citations", "Document"]
+__all__ = ["Citations", "Document", "TypeSafe"]
 
 advise(__name__)

@@ -48,7 +48,6 @@ INSTEAD: Mapping[str, str] = {
     "experimental.Noul": _DECISIONS,
     "experimental.ReAnchor": _DECISIONS,
     "experimental.Score": _DECISIONS,
-    "experimental.TypeSafe": _DECISIONS,
     "configure_dspy_loggers": _LOGGERS,
     "lm15": "`LM` sends the requests; `respond` of a `BaseLM` takes and returns typed ones.",
     "primitives.assertions": _RETRIES,

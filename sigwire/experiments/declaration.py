@@ -7,7 +7,7 @@ programs are copied when the experiment is declared, models are shared. What a p
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import product
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from sigwire.core.narrow import is_mapping
 from sigwire.data.splitting import DataSplit, leaked
+from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, InputError, SigwireError, suggest
 from sigwire.evaluate.evaluation import Evaluate
 from sigwire.evaluate.examples import check_devset, check_program
@@ -144,11 +145,20 @@ class ExperimentOptions(ChecksKeywords):
             found["rollout_id"] = point.seed if outer is None else f"{outer}/{point.seed}"
         return found
 
+    def search_steps(self, point: Point, program: Module, num_threads: int | None = None, **options: Any) -> Steps[Any]:
+        """Return the steps of the search of a point, by a copy of its optimizer with its seed. ``options``: of the search."""
+        search: Search = self.optimizers[point.labels["optimizer"]]
+        split, optimizer = self.datasets[point.labels["dataset"]], copy.copy(search.optimizer)
+        given: Any = {**optimizer.search, **options, "seed": point.seed, "progress": False}
+        optimizer.search, optimizer.num_threads = given, num_threads or optimizer.num_threads
+        return optimizer.compile_steps(program, split.train, search.teacher, split.dev or None, None, search.options)
+
     def evaluate(self, labels: Mapping[str, str], **options: Any) -> Evaluate:
         """Return the measurement of an arm."""
         test = self.datasets[labels["dataset"]].test
-        measuring = {name: getattr(self, name) for name in _MEASURING}
-        return Evaluate(devset=test, metric=self.metric, **measuring, **options)
+        measuring: dict[str, Any] = {name: getattr(self, name) for name in _MEASURING}
+        given: dict[str, Any] = {"max_errors": "provider", "progress": False, "provide_traceback": False, **options}
+        return Evaluate(devset=test, metric=self.metric, **measuring, **given)
 
     def __repr__(self) -> str:
         sizes = [f"{len(labels)} {_OPTION_OF[axis]}" for axis, labels in self.axes.items() if len(labels) > 1]
@@ -212,7 +222,7 @@ def _checked_seeds(given: object) -> tuple[int, ...]:
     try:
         seeds = tuple(cast("Iterable[Any]", given))
     except TypeError:
-        seeds = (given,)
+        seeds = (cast(Any, given),)
     odd = next((seed for seed in seeds if type(seed) is not int), None)
     if odd is not None or not seeds:
         raise ConfigurationError(
@@ -231,7 +241,11 @@ def _copied(program: Any) -> Any:
 
 def _search_of(label: str, given: Any) -> Search | None:
     """Return the optimizer of a label with its options of ``compile``."""
-    optimizer, options = given if isinstance(given, tuple) and len(given) == 2 else (given, {})  # pyright: ignore
+    optimizer: Any = given
+    options: Any = {}
+    pair: Sequence[Any] = given if given.__class__ is tuple else ()
+    if len(pair) == 2:
+        optimizer, options = pair
     if optimizer is None:
         return None
     if not isinstance(optimizer, Optimizer) or not is_mapping(options):
@@ -239,7 +253,7 @@ def _search_of(label: str, given: Any) -> Search | None:
             f"optimizers[{label!r}] is an optimizer, None, or (optimizer, {{options of compile}}), not {given!r:.80} "
             "(declaring an experiment). Write GEPA(metric)."
         )
-    rest: dict[str, Any] = dict(cast("Mapping[str, Any]", options))
+    rest: dict[str, Any] = dict(options)
     for name in ("trainset", "valset", "testset", "seed"):
         if name in rest:
             raise ConfigurationError(
@@ -353,4 +367,5 @@ def _check_arm(experiment: ExperimentOptions, arm: Mapping[str, str], program: o
     check_devset(split.train, program, f"train of datasets[{arm['dataset']!r}]")
     if split.dev:
         check_devset(split.dev, program, f"dev of datasets[{arm['dataset']!r}]")
-    type(search.optimizer).check_options(search.optimizer, program, search.options)
+    optimizer: Optimizer = search.optimizer
+    type(optimizer).check_options(optimizer, program, search.options)

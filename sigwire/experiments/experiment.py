@@ -9,7 +9,7 @@ import os
 from collections.abc import AsyncGenerator, Generator
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from sigwire.core.events import Finished
 from sigwire.effects.emitting import Returned, astream, stream
@@ -164,7 +164,7 @@ class Experiment(ExperimentOptions):
         async with aclosing(astream(self.steps(folder, **given))) as events:
             async for event in events:
                 if type(event) is Returned:
-                    yield Finished(event.value)
+                    yield Finished(cast("Returned[object]", event).value)
                 elif isinstance(event, PointDone):
                     yield event
 

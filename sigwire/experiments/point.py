@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["AXES", "SEPARATOR", "MeasuredPoint", "Point", "arm_name"]
 
-AXES = ("program", "dataset", "model", "adapter", "options", "wording", "optimizer")
+AXES: tuple[str, ...] = ("program", "dataset", "model", "adapter", "options", "wording", "optimizer")
 """The axes of a grid but the seed, in the order in which their labels make the name of an arm."""
 
 SEPARATOR = " · "

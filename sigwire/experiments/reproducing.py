@@ -7,7 +7,6 @@ experiment runs into another folder, and arms are compared with theirs by rows a
 
 from __future__ import annotations
 
-import copy
 import os
 import warnings
 from collections.abc import Iterator, Mapping
@@ -189,21 +188,17 @@ def _difference(folder: Path, experiment: Experiment, measured: MeasuredPoint) -
 def _replayed(experiment: Experiment, measured: MeasuredPoint, files: PointFiles) -> str | None:
     labels = measured.point.labels
     program = experiment.program_of(labels)
-    if (search := experiment.optimizers[labels["optimizer"]]) is not None and measured.search is not None:
-        split, optimizer = experiment.datasets[labels["dataset"]], copy.copy(search.optimizer)
-        optimizer.search = {**optimizer.search, "seed": measured.point.seed, "journal": None, "progress": False}
-        steps = optimizer.compile_steps(program, split.train, search.teacher, split.dev or None, None, search.options)
+    if experiment.optimizers[labels["optimizer"]] is not None and measured.search is not None:
         with files.cassette("search", "replay"):
-            program = run(steps)
+            program = run(experiment.search_steps(measured.point, program, journal=None))
         if program.optimization.winner != measured.search.winner:
             changes = program.optimization.winner.changes(measured.search.winner)
             return f"the winner of the search differs in {_parts(changes)}"
     if measured.shared:
         return None
-    evaluate = experiment.evaluate(labels, max_errors="provider", progress=False, provide_traceback=False)
     try:
         with files.cassette("test", "replay"):
-            found = run(evaluate.steps(program))
+            found = run(experiment.evaluate(labels).steps(program))
     except EvaluationAborted as error:
         partial = error.result
         rows = "" if partial is None else _different_rows(measured.evaluation, partial, only=partial)

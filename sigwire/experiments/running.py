@@ -9,7 +9,6 @@ the points under way. What is finished is in the folder at each moment; the resu
 
 from __future__ import annotations
 
-import copy
 import os
 import threading
 import time
@@ -26,7 +25,7 @@ from sigwire.evaluate.reporters import reporter_of
 from sigwire.evaluate.result import EvaluationResult
 from sigwire.evaluate.rows.in_flight import RowsInFlight
 from sigwire.evaluate.running.run import EvaluationInterrupted
-from sigwire.experiments.declaration import ExperimentOptions, Search
+from sigwire.experiments.declaration import ExperimentOptions
 from sigwire.experiments.folder import (
     ExperimentFolder,
     PointFiles,
@@ -93,6 +92,9 @@ class ExperimentRun:
             )
         self._experiment, self._path, self._budget = experiment, folder, budget
         self._parallel, self._num_threads, self._executor = parallel, num_threads, executor
+        self._executing: dict[str, Any] = (
+            {} if executor is None else {"executor": executor}
+        )  # else that of the optimizer
         self._cassettes = cassettes and executor is None
         self._searches = [label for label, search in experiment.optimizers.items() if search is not None]
         self._twins = twins_of(experiment.points, self._searches)
@@ -167,11 +169,12 @@ class ExperimentRun:
         """Search and measure. Return ``None`` if the budget is spent, or if the measurement is that of another point."""
         labels, files = point.labels, PointFiles(self._folder.path, point)
         program, report = self._experiment.program_of(labels), None
-        search: Search | None = self._experiment.optimizers[labels["optimizer"]]
         files.folder.mkdir(parents=True, exist_ok=True)
-        if search is not None:
+        if labels["optimizer"] in self._searches:
             with self._cassette(files, "search"):
-                program = yield from self._searched(point, files, search, program)
+                program = yield from self._experiment.search_steps(
+                    point, program, self._num_threads, journal=str(files.search), **self._executing
+                )
             report = cast(OptimizationReport, program.optimization)
             if report.reason is StopReason.BUDGET and self._is_budget_spent():
                 self._is_spent = True  # the search ended as if by its own budget; its journal goes on
@@ -188,19 +191,6 @@ class ExperimentRun:
             return None
         return MeasuredPoint(point, evaluation, report, files.folder)
 
-    def _searched(self, point: Point, files: PointFiles, search: Search, program: Module) -> Steps[Any]:
-        split = self._experiment.datasets[point.labels["dataset"]]
-        chosen = copy.copy(search.optimizer)
-        chosen.search = {**chosen.search, "seed": point.seed, "journal": str(files.search), "progress": False}
-        chosen.num_threads = self._num_threads or chosen.num_threads
-        if self._executor is not None:
-            chosen.search["executor"] = self._executor
-        return (
-            yield from chosen.compile_steps(
-                program, split.train, search.teacher, split.dev or None, None, search.options
-            )
-        )
-
     def _measured(self, labels: Mapping[str, str], files: PointFiles, program: object) -> Steps[EvaluationResult]:
         evaluate = self._experiment.evaluate(
             labels,
@@ -208,9 +198,6 @@ class ExperimentRun:
             num_threads=self._num_threads,
             executor=self._executor,
             budget=None if self._executor is not None else self._budget,
-            max_errors="provider",
-            progress=False,
-            provide_traceback=False,
         )
         return (yield from evaluate.steps(program))
 

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, cast
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject
-from sigwire.core.messages import Message
 from sigwire.core.request import Request, check_prompt_cache
 from sigwire.core.response import LMWarning, Response
 from sigwire.effects.steps import Steps
@@ -312,13 +311,12 @@ class LM(BaseLM):
                 provider=self._target.provider, option=refused, known=sorted(known), stage=stage, hint=hints[refused]
             )
 
-    def logprobs_refusal(self, options: Mapping[str, Any]) -> str | None:
-        """Return why the model gives no log probabilities of tokens to a call with these options; ``None`` if it gives them."""
+    def logprobs_refusal(self, request: Request) -> str | None:
+        """Return why a request for log probabilities of tokens would be refused or sent without; ``None`` if it is sent."""
         find: Callable[[Request], str | None] | None = getattr(self._backend, "logprobs_refusal", None)
         if find is None:
             return "no tokens come with its answers"
-        asked = {**options, "logprobs": True, "top_logprobs": 1}
-        return find(self._with_options(Request((Message.user("?"),), options=asked))[0])
+        return find(self._with_options(request)[0])
 
     def _policy(self) -> RetryPolicy:
         if self._retry.retries != self.num_retries:

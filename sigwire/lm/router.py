@@ -128,13 +128,13 @@ class Router(BaseLM):
             if close is not None:
                 close()
 
-    def logprobs_refusal(self, options: Mapping[str, Any]) -> str | None:
+    def logprobs_refusal(self, request: Request) -> str | None:
         """Return why one of the targets gives no log probabilities of tokens; ``None`` if each gives them."""
         for target in self._targets:
             find: Any = getattr(target.lm, "logprobs_refusal", None)
             if find is None:
-                return f"{target.lm.model} does not say that it does"
-            if (why := find(options)) is not None:
+                return f"{target.lm.model} is no LM of sigwire"
+            if (why := find(request)) is not None:
                 return str(why)
         return None
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
-from sigwire.adapters.evidence import Reading, read_logprobs, read_stated, stated_name, stated_signature
+from sigwire.adapters.evidence import LabelReading, read_logprobs, read_stated, stated_name, stated_signature
 from sigwire.core.evidence import (
     DEFAULT_RULE,
     DecisionRule,
@@ -21,10 +21,19 @@ from sigwire.core.evidence import (
     read_evidence,
     share_of_values,
 )
+from sigwire.core.messages import Message
 from sigwire.core.record import UNSET
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, LMWarning, Repair
-from sigwire.errors import AdapterParseError, ConfigurationError, ModelError, UnsupportedFeature, Unsure, suggest
+from sigwire.errors import (
+    AdapterParseError,
+    ConfigurationError,
+    ModelError,
+    StateError,
+    UnsupportedFeature,
+    Unsure,
+    suggest,
+)
 from sigwire.signatures.criteria import DecidingOutput, deciding_outputs
 
 if TYPE_CHECKING:
@@ -34,8 +43,12 @@ if TYPE_CHECKING:
     from sigwire.modules.program_stream import EventReader
     from sigwire.signatures.signature import SignatureClass
 
-__all__ = ["Decided", "Deciding", "EvidenceOption", "check_evidence", "measured_only", "prepare"]
+__all__ = [
+    "Decided", "Deciding", "DecisionRules", "EvidenceOption", "check_evidence", "check_rules", "load_decisions",
+    "measured_only", "prepare", "unsure_error",
+]  # fmt: skip
 
+DecisionRules: TypeAlias = dict[str, DecisionRule]
 EvidenceOption: TypeAlias = Literal["auto", "measured", "logprob", "sampled", "stated"] | None
 _OPTIONS: tuple[object, ...] = ("auto", *get_args(EvidenceSource))
 _Rows: TypeAlias = Sequence[Mapping[str, Any]]
@@ -152,7 +165,7 @@ class Deciding:
         choice: Choice,
         outcomes: Sequence[ParsedChoice],
         outputs: Mapping[str, tuple[DecidingOutput, Any]],
-    ) -> tuple[dict[str, Reading], dict[str, Any]]:
+    ) -> tuple[dict[str, LabelReading], dict[str, Any]]:
         if self.source == "logprob":
             values = {path: value for path, (_, value) in outputs.items()}
             return read_logprobs(plan, choice, [output for output, _ in outputs.values()], values), {}
@@ -281,7 +294,7 @@ def prepare(
         asked["n"] = count
         if asked.get("temperature", defaults.get("temperature")) == 0:
             deciding.warnings = (
-                LMWarning("evidence", "answers of temperature 0 are equal, so their frequencies say little"),
+                LMWarning("evidence", "answers of temperature 0 are equal, so their frequencies measure nothing"),
             )
     elif source == "stated":
         deciding.stated, signature = stated_name(signature), stated_signature(signature, outputs)
@@ -337,9 +350,21 @@ def _no_logprobs(lm: LanguageModel, options: Mapping[str, Any], *, is_guess: boo
     """Return why a model gives no log probabilities; ``None`` if it gives them. ``is_guess``: without its word, it does not."""
     find: Any = getattr(lm, "logprobs_refusal", None)
     if find is None:
-        return "it does not say so" if is_guess else None
-    refusal: str | None = find(options)
+        return "it is no LM of sigwire" if is_guess else None
+    refusal: str | None = find(Request((Message.user("?"),), options={**options, "logprobs": True, "top_logprobs": 1}))
     return refusal
+
+
+def load_decisions(
+    state: Mapping[str, object], signature: SignatureClass
+) -> tuple[EvidenceOption, dict[str, DecisionRule]]:
+    """Decode the source of evidence and the rules. Raises ``StateError`` for other data, ``ConfigurationError`` for paths."""
+    saved = state.get("decisions") or {}
+    if not isinstance(saved, Mapping):
+        raise StateError("decisions are an object of rules by path.")
+    rules = {path: DecisionRule.from_json(rule) for path, rule in cast("Mapping[str, Any]", saved).items()}
+    check_rules(rules, deciding_outputs(signature.spec), "the saved predictor")
+    return check_evidence(state.get("evidence"), "loading a predictor"), rules
 
 
 # --- values ------------------------------------------------------------------------------------------
@@ -386,8 +411,8 @@ def _with(owner: Any, steps: Sequence[str], value: Any) -> Any:
     return dataclasses.replace(owner, **{name: value})
 
 
-def _measured(choice: Choice, outputs: Iterable[DecidingOutput]) -> tuple[dict[str, Reading], dict[str, Any]]:
-    readings: dict[str, Reading] = {}
+def _measured(choice: Choice, outputs: Iterable[DecidingOutput]) -> tuple[dict[str, LabelReading], dict[str, Any]]:
+    readings: dict[str, LabelReading] = {}
     answered: dict[str, Any] = {}
     for output in outputs:
         key = ".".join(output.keys) + output.path.removeprefix(".".join(output.steps))
@@ -395,11 +420,11 @@ def _measured(choice: Choice, outputs: Iterable[DecidingOutput]) -> tuple[dict[s
         found = read_evidence(data, output)
         if found is None:
             is_refused = isinstance(data, Mapping) and cast("Mapping[str, Any]", data).get("refused")
-            readings[output.path] = Reading(
+            readings[output.path] = LabelReading(
                 problem="the model refused it" if is_refused else "the answer has no numbers for it"
             )
         else:
-            readings[output.path], answered[output.path] = Reading(found[0]), found[1]
+            readings[output.path], answered[output.path] = LabelReading(found[0]), found[1]
     return readings, answered
 
 
@@ -412,9 +437,9 @@ def _votes(rows: _Rows, output: DecidingOutput) -> list[Any]:
     ]  # a level that the model wrote as a mean
 
 
-def _sampled(rows: _Rows, output: DecidingOutput) -> Reading:
+def _sampled(rows: _Rows, output: DecidingOutput) -> LabelReading:
     shares = share_of_values(_votes(rows, output), output.values)
-    return Reading(shares) if any(shares) else Reading(problem="no answer has a value of it")
+    return LabelReading(shares) if any(shares) else LabelReading(problem="no answer has a value of it")
 
 
 def _count(outcomes: Sequence[ParsedChoice], output: DecidingOutput) -> int:

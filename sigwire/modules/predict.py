@@ -41,11 +41,10 @@ if TYPE_CHECKING:
 
     from sigwire.adapters.base import Adapter
     from sigwire.adapters.plan import Plan
-    from sigwire.core.evidence import DecisionRule
     from sigwire.core.request import Request
     from sigwire.core.tools.texts import ToolText
     from sigwire.lm.base import LanguageModel
-    from sigwire.modules.deciding import Deciding, EvidenceOption
+    from sigwire.modules.deciding import Deciding, DecisionRules, EvidenceOption
     from sigwire.modules.tool_texts import ToolOverlay
 else:
     from typing import ParamSpec, TypeVar
@@ -164,14 +163,14 @@ class Predict(ReadingCalls[P, S], Predictor):
         lm: LanguageModel | None = None,
         max_reasks: int | None = None,
         evidence: EvidenceOption = None,
-        decisions: Mapping[str, DecisionRule] | None = None,
+        decisions: DecisionRules | None = None,
         **config: object,
     ) -> None:
         config = dict(wrap_secrets(config))
         super().__init__(callbacks)
         self.signature: SignatureClass = signature_of(signature)
         self.evidence: EvidenceOption = None if evidence is None else _check_evidence(evidence)
-        self.decisions: dict[str, DecisionRule] = {} if decisions is None else dict(decisions)
+        self.decisions: DecisionRules = {} if decisions is None else dict(decisions)
         self.config: dict[str, object] = _check_config(config)
         self.max_reasks: int | None = None if max_reasks is None else _check_reasks(max_reasks)
         check_config(Predict, config, lm)
@@ -249,11 +248,6 @@ class Predict(ReadingCalls[P, S], Predictor):
             _append_trace(values, (self, inputs, prediction))
         return prediction
 
-    def settings_of_call(self) -> Settings:
-        """Return the settings of a call, with the adapter of the predictor."""
-        values = current()
-        return values if self.adapter is None else replace(values, adapter=self.adapter)
-
     def _deciding(
         self, signature: SignatureMeta, lm: LanguageModel, values: Settings, options: Mapping[str, Any] | None
     ) -> tuple[Deciding | None, SignatureMeta, dict[str, Any] | None]:
@@ -265,6 +259,11 @@ class Predict(ReadingCalls[P, S], Predictor):
         adapter = values.adapter or default_adapter()
         reader: LanguageModel = adapter.reading_model() or lm
         return prepare(type(self).__name__, cast("SignatureClass", signature), reader, given, self.decisions, asked)
+
+    def settings_of_call(self) -> Settings:
+        """Return the settings of a call, with the adapter of the predictor."""
+        values = current()
+        return values if self.adapter is None else replace(values, adapter=self.adapter)
 
     def plan_for(
         self, signature: SignatureMeta, lm: LanguageModel, values: Settings, options: Mapping[str, Any] | None
@@ -331,14 +330,14 @@ class Predict(ReadingCalls[P, S], Predictor):
             "lm": dump() if dump is not None else None,
             **({"tool_texts": texts} if texts else {}),
             **({"nearest": self.nearest.to_json()} if self.nearest is not None else {}),
-            **({"options": cast(JsonObject, {**self.chosen_options})} if self.chosen_options else {}),
-            **({"adapter": self.chosen_adapter} if self.chosen_adapter else {}),
             **({"evidence": self.evidence} if self.evidence is not None else {}),
             **(
                 {"decisions": {path: self.decisions[path].to_json() for path in self.decisions}}
                 if self.decisions
                 else {}
             ),
+            **({"options": cast(JsonObject, {**self.chosen_options})} if self.chosen_options else {}),
+            **({"adapter": self.chosen_adapter} if self.chosen_adapter else {}),
         }
 
     def prepare_state(self, state: FieldValues, *, allow_unsafe_lm_state: bool = False) -> Callable[[], None]:
@@ -353,7 +352,7 @@ class Predict(ReadingCalls[P, S], Predictor):
         lists = {name: [_typed_record(record, signature) for record in records] for name, records in lists.items()}
         texts = _load_tool_texts(state.get("tool_texts"))
         nearest = NearestDemos.from_state(state.get("nearest"), lists["demos"], self.nearest)
-        evidence, decisions = _load_decisions(state, signature) if _DECIDING & state.keys() else (None, {})
+        evidence, decisions = _load_decisions(state, signature)
         lm = _load_lm(state.get("lm"), allow_unsafe_lm_state)
         options = _load_options(state.get("options"))
         adapter = str(state.get("adapter") or "")
@@ -490,27 +489,12 @@ def _load_tool_texts(state: object) -> dict[str, ToolText]:
 
 
 _LISTS = ("traces", "train", "demos")
-_DECIDING = frozenset({"evidence", "decisions"})
 
 
 def _check_evidence(given: object) -> EvidenceOption:
     from sigwire.modules.deciding import check_evidence
 
     return cast("EvidenceOption", check_evidence(given))
-
-
-def _load_decisions(state: FieldValues, signature: SignatureClass) -> tuple[EvidenceOption, dict[str, DecisionRule]]:
-    """Decode the source of evidence and the rules. Raises ``StateError`` for other data, ``ConfigurationError`` for paths."""
-    from sigwire.core.evidence import DecisionRule
-    from sigwire.modules.deciding import check_evidence, check_rules
-    from sigwire.signatures.criteria import deciding_outputs
-
-    saved = state.get("decisions") or {}
-    if not isinstance(saved, Mapping):
-        raise StateError("decisions are an object of rules by path.")
-    rules = {path: DecisionRule.from_json(rule) for path, rule in cast("Mapping[str, Any]", saved).items()}
-    check_rules(rules, deciding_outputs(signature.spec), "the saved predictor")
-    return cast("EvidenceOption", check_evidence(state.get("evidence"), "loading a predictor")), rules
 
 
 def _load_lm(state: object, unsafe: bool) -> LanguageModel | None:
@@ -521,3 +505,11 @@ def _load_lm(state: object, unsafe: bool) -> LanguageModel | None:
     from sigwire.lm.base import BaseLM
 
     return BaseLM.load_state(cast(FieldValues, state), allow_unsafe_lm_state=unsafe)
+
+
+def _load_decisions(state: FieldValues, signature: SignatureClass) -> tuple[EvidenceOption, DecisionRules]:
+    if state.keys().isdisjoint({"evidence", "decisions"}):
+        return None, {}
+    from sigwire.modules.deciding import load_decisions
+
+    return load_decisions(state, signature)

@@ -15,7 +15,7 @@ from typing import NamedTuple, Protocol
 from sigwire.core.request import Request
 
 __all__ = [
-    "Question", "Running", "asked", "enter", "find_history_size_with", "find_paths_with", "kept_calls",
+    "OpenQuestion", "Running", "asked", "enter", "find_history_size_with", "find_paths_with", "kept_calls",
     "path_in", "path_of", "running",
 ]  # fmt: skip
 
@@ -31,7 +31,7 @@ class Running(NamedTuple):
 running: ContextVar[Running] = ContextVar("sigwire_running", default=Running())  # noqa: B039  (immutable)
 
 
-class Question(Protocol):
+class OpenQuestion(Protocol):
     """A question to a model (``Ask``)."""
 
     @property
@@ -44,7 +44,7 @@ class Question(Protocol):
 class _Asked(threading.local):
     """The question that this thread passes to a model. Tasks overwrite it; its request identifies the call."""
 
-    question: Question | None = None
+    question: OpenQuestion | None = None
 
 
 asked = _Asked()

@@ -23,6 +23,7 @@ from sigwire.core.json import JsonObject
 from sigwire.core.narrow import is_mapping
 from sigwire.core.record import UNSET
 from sigwire.errors import SignatureError
+from sigwire.keywords import ChecksKeywords
 from sigwire.signatures.annotations import allows_none, strip_annotated
 from sigwire.signatures.fields import CHECKS, FieldSpec, SignatureSpec
 
@@ -35,7 +36,7 @@ _MOST_LEVELS = 10
 _MOST_DEPTH = 32
 
 
-class Criteria:
+class Criteria(ChecksKeywords):
     """When each value of an output applies: put it into ``Annotated``.
 
     ``Criteria({value: description})`` describes values of a ``bool``, ``Literal`` or ``Enum``, or of the members of a list of

@@ -495,7 +495,7 @@ def test_changed_rule_changes_no_byte_of_the_next_request() -> None:
 
 
 @pytest.mark.parametrize("run", ["sync", "async", "stream"])
-def test_output_that_allows_none_abstains_and_another_raises_unsure_after_all_are_decided(run: str) -> None:
+def test_output_that_allows_none_abstains_and_another_raises_after_all_are_decided(run: str) -> None:
     predict = Predict(Triage, lm=lm_for("stated", ChatAdapter()), evidence="stated")
     predict.decisions["ticket.loud"] = DecisionRule(least=0.9)
     assert predict(text="x").ticket.loud is None
@@ -655,7 +655,7 @@ def test_requests_without_evidence_are_those_of_a_predictor_that_knows_none() ->
     assert "evidence" not in json.dumps(sent())
 
 
-def test_call_without_evidence_loads_no_part_of_it() -> None:
+def test_call_without_evidence_loads_no_module_of_it() -> None:
     import subprocess
     import sys
 

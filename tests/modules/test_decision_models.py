@@ -70,7 +70,7 @@ EVIDENCE: dict[str, Any] = {
     "urgent": [0.75, 0.25], "ticket.team": [0.25, 0.75], "ticket.known": [0.5, 0.0, 0.5],
     "tags[vip]": [0.875, 0.125], "tags[legal]": [0.25, 0.75],
 }  # fmt: skip
-HOSTS = {
+HOSTS: dict[str, tuple[str, dict[str, Any]]] = {
     "decisions": ("openai/gpt-6-luna", {"wire": "decisions"}),
     "system-one": ("system-one/jev", {}),
     "gemini-decisions": ("gemini/decisions-1", {"wire": "decisions"}),
@@ -90,7 +90,8 @@ def lm_of(provider: FakeProvider, host: str = "decisions", **options: Any) -> LM
 def shares_of(prediction: Any) -> Any:
     response = CallReport.of(prediction).response
     assert response is not None
-    return {path: each["probabilities"] for path, each in (response.choices[0].evidence or {}).items()}
+    evidence: Any = response.choices[0].evidence
+    return {path: each["probabilities"] for path, each in evidence.items()}
 
 
 def check(prediction: Any) -> None:
@@ -101,7 +102,7 @@ def check(prediction: Any) -> None:
 
 @in_every_way
 @pytest.mark.parametrize("host", HOSTS)
-def test_outputs_are_typed_and_their_evidence_is_beside_them(host: str, way: Any) -> None:
+def test_predict_returns_typed_outputs_and_their_evidence(host: str, way: Any) -> None:
     with FakeProvider([script(host)]) as provider:
         prediction = way(Predict(Triage, lm=lm_of(provider, host)), text="The shop is down.")
     check(prediction)
@@ -158,6 +159,10 @@ def test_cached_answer_has_its_evidence(host: str) -> None:
     assert len(provider.requests) == 1
 
 
+def streamed_value(predict: Any) -> Any:
+    return [*predict.stream(text="x")][-1].value
+
+
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 def test_cassette_replays_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, streamed: bool) -> None:
     monkeypatch.delenv("CI", raising=False)
@@ -165,7 +170,7 @@ def test_cassette_replays_evidence(tmp_path: Path, monkeypatch: pytest.MonkeyPat
         predict = Predict(Triage, lm=lm_of(provider))
         for _ in range(2):
             with Cassette(tmp_path / "run.jsonl"):
-                check([*predict.stream(text="x")][-1].value if streamed else predict(text="x"))
+                check(streamed_value(predict) if streamed else predict(text="x"))
     assert len(provider.requests) == 1
 
 
@@ -188,7 +193,7 @@ def test_response_with_evidence_survives_json_pickle_events_and_joining() -> Non
     assert [choice.evidence for choice in join_responses([response, response]).choices] == [evidence, evidence]
 
 
-def test_response_without_evidence_has_no_member_of_it() -> None:
+def test_json_of_a_response_without_evidence_is_as_before() -> None:
     assert "evidence" not in json.dumps(Response((sigwire.Choice("4"),)).to_json())
 
 
@@ -225,7 +230,7 @@ def test_refused_outputs_with_a_default_or_none_go_without_an_answer(way: Any) -
 
 
 @grid("refused, way", [("team",), ("urgent", "team"), ("urgent", "known", "team")], in_every_way.args[1])
-def test_refused_output_without_a_default_is_an_error_that_names_it(refused: tuple[str, ...], way: Any) -> None:
+def test_refused_output_without_a_default_raises_an_error_with_its_name(refused: tuple[str, ...], way: Any) -> None:
     answers = {**FULL, **dict.fromkeys(refused)}
     with FakeProvider([json.dumps(answers)]) as provider, pytest.raises(Refused, match="team") as caught:
         way(Predict(Guarded, lm=lm_of(provider)), text="x")
@@ -253,7 +258,7 @@ def test_refusal_of_another_wire_has_no_partial_answer() -> None:
 
 @in_every_way
 def test_reply_that_does_not_fit_is_asked_again_and_counted(way: Any) -> None:
-    broken = {"answers": [{"type": "predicate", "name": "urgent", "probability": 1.7}], "model": "m", "usage": {}}
+    broken: Any = {"answers": [{"type": "predicate", "name": "urgent", "probability": 1.7}], "model": "m", "usage": {}}
     with FakeProvider([Raw(broken), Fault("rate_limit", retry_after=0), json.dumps(FULL)]) as provider:
         prediction = way(Predict(Guarded, lm=lm_of(provider, num_retries=2)), text="x")
     purposes = [(attempt.purpose, attempt.error) for attempt in CallReport.of(prediction).attempts]

@@ -19,10 +19,10 @@ from sigwire.core.record import Meta, Record
 from sigwire.core.report import CallReport
 from sigwire.core.response import LMWarning
 from sigwire.show.card import Card
-from sigwire.show.cleaning import inline, visible
+from sigwire.show.cleaning import inline
 from sigwire.show.lines import CardLine, CardTag, ValueLine
 from sigwire.show.numbers import count
-from sigwire.show.values import MOST_IN_REPR, MOST_OF_VALUE, call_line, short_repr
+from sigwire.show.values import MOST_IN_REPR, call_line, fields_line, short_repr
 
 __all__ = [
     "completions_card", "completions_line", "prediction_card", "prediction_line", "record_card", "record_line",
@@ -31,15 +31,8 @@ __all__ = [
 
 def record_line(record: Record) -> str:
     """Return a record as Python writes it: ``eval`` reads simple values back. A record that is longer has cut values."""
-    name, end = type(record).__name__, _input_call(record)
-    line = call_line(name, _field_parts(record, MOST_IN_REPR), MOST_IN_REPR)
-    if not line.endswith("…)"):
-        return f"{line}{end}"
-    return f"{call_line(name, _field_parts(record, MOST_OF_VALUE), MOST_IN_REPR - len(end))}{end}"
-
-
-def _field_parts(record: Record, most: int) -> Iterator[str]:
-    return (f"{visible(name)}={short_repr(value, most)}" for name, value in _fields(record).items())
+    end = _input_call(record)
+    return f"{fields_line(type(record).__name__, _fields(record), MOST_IN_REPR - len(end))}{end}"
 
 
 def record_card(record: Record) -> Card:

@@ -26,7 +26,7 @@ _UNNAMED = -2.0  # the score of a member of a list that the text does not name
 def evidence_of(content: PromptContent) -> JsonObject:
     """Return the distributions of the deciding outputs of a request, by path, in the form of ``Choice.evidence``."""
     ranked = rank_demos(content.question, content.demos)
-    reader = _Reader(ParsedText.of(content.question, frozenset()), ranked)
+    reader = _HintReader(ParsedText.of(content.question, frozenset()), ranked)
     return {
         path: {"values": values, "probabilities": [*_softmax(scores)]}
         for output in content.outputs
@@ -40,7 +40,7 @@ def _softmax(scores: Sequence[float]) -> list[float]:
     return [power / sum(powers) for power in powers]
 
 
-class _Reader:
+class _HintReader:
     """Scores the values of outputs for one text."""
 
     def __init__(self, text: ParsedText, ranked: Sequence[tuple[float, PromptDemo]]) -> None:

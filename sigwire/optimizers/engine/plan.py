@@ -26,6 +26,7 @@ from sigwire.optimizers.engine.sizes import Sizes, added_tokens, written_tokens
 from sigwire.optimizers.judge import Judge, ScoreTable
 from sigwire.optimizers.rule import Measure, Rule, RuleEffect, RunKey, Write
 from sigwire.optimizers.task import Task
+from sigwire.show.numbers import money_text
 from sigwire.signatures.signature import SignatureMeta
 
 __all__ = ["Amount", "Dollars", "Forecast", "LuckyJudge", "forecast"]
@@ -52,8 +53,8 @@ class Amount:
 class Dollars:
     """The least, the expected and the most US dollars of something.
 
-    >>> print(Dollars(0.021, 0.1, 1.5))
-    $0.02 to $1.50, about $0.10
+    >>> print(Dollars(0.021, 0.1, 1.5), "|", Dollars(0.0, 0.0, 0.0))
+    $0.021 to $1.50, about $0.10 | $0
     """
 
     min: float
@@ -61,7 +62,8 @@ class Dollars:
     max: float
 
     def __str__(self) -> str:
-        return f"${self.min:,.2f} to ${self.max:,.2f}, about ${self.expected:,.2f}"
+        least, about, most = (money_text(each) for each in (self.min, self.expected, self.max))
+        return most if least == most else f"{least} to {most}, about {about}"
 
 
 @dataclass(frozen=True, slots=True)

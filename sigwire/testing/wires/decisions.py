@@ -87,7 +87,7 @@ def _script_of(choice: Choice) -> Mapping[str, JsonValue]:
 def _answer(name: str, question: JsonObject, choice: Choice, given: Mapping[str, JsonValue]) -> _Scripted:
     kind, values, labels = _described(question)
     evidence: Any = (choice.evidence or {}).get(name)
-    if isinstance(evidence, dict):
+    if evidence is not None:
         script: Any = None if evidence.get("refused") else dict(_labelled(evidence))
     elif name in given:
         script = given[name]
@@ -161,7 +161,7 @@ class _NamedQuestions(FakeWire):
         described: JsonObject = {"description": node["instructions"].text()}
         if kind == "noul":
             criteria = node.get("criteria")
-            given = criteria.fields(set(self.bool_criteria)) if criteria else {}
+            given: Mapping[str, Any] = criteria.fields(set(self.bool_criteria)) if criteria else {}
             meanings = zip(("true", "false"), self.bool_criteria, strict=True)
             return {
                 **described,

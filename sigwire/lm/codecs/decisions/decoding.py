@@ -166,7 +166,7 @@ def _shares(question: AskedQuestion, given: JsonValue, kind: str, target: _Targe
         pairs = [*object_of(given).items()]
         keys = [str(level) for level in question.values] if kind == "score" else [*question.texts]
     shares: list[float | None] = [None] * len(keys)
-    places = {(type(key), key): at for at, key in enumerate(keys)}
+    places: dict[tuple[object, object], int] = {(type(key), key): at for at, key in enumerate(keys)}
     for key, share in pairs:
         at = places.get((type(key), key)) if isinstance(key, str | int) else None
         if at is None:

@@ -105,7 +105,7 @@ def _check_limits(questions: Iterable[AskedQuestion], target: _Target) -> None:
         if len(set(texts)) < len(texts):
             twice = next(text for text in texts if texts.count(text) > 1)
             raise UnsupportedFeature(
-                f"Two values of the output {each.path!r} have the text {twice!r}, and {target.label} tells values apart by "
+                f"Two values of the output {each.path!r} have the text {twice!r}, and {target.label} distinguishes values by "
                 "their text (nothing was sent). Rename one of the values."
             )
 

@@ -28,8 +28,8 @@ _MOST_DEPTH = 32
 class AskedQuestion(Question):
     """A question of a request. ``keys``: where its value stands in the answer; ``member``: of which value of a list it is.
 
-    ``texts`` stand for the values on the wire, ``descriptions`` by value say when each applies. ``is_optional``: a refusal
-    leaves the output out; ``is_nullable``: it makes the output ``None``.
+    ``texts`` stand for the values on the wire; ``descriptions``: when each value applies. ``is_optional``: a refusal leaves the
+    output out; ``is_nullable``: it makes the output ``None``.
     """
 
     keys: tuple[str, ...] = ()
