@@ -24,6 +24,7 @@ from sigwire.core.record import UNSET, Record
 from sigwire.errors import ConfigurationError, InputError, suggest
 from sigwire.evaluate.records import ExampleRecord
 from sigwire.evaluate.statistics import Interval
+from sigwire.keywords import ChecksKeywords
 
 __all__ = [
     "Calibration",
@@ -61,7 +62,7 @@ class LabeledEvidence(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Calibration(Value):
+class Calibration(Value, ChecksKeywords):
     """How well the probabilities of an output agree with its labels. ``EvaluationResult.calibration`` makes it.
 
     ``n``: rows with evidence and a label; ``source`` of the evidence; ``accuracy``: the share of right values. ``ece``: the
@@ -99,7 +100,7 @@ class Calibration(Value):
         return f"ECE {self.ece:.2f}, Brier {self.brier:.2f} ({self.source}, {rows})"
 
 
-class _Point(NamedTuple):
+class _BinnedRow(NamedTuple):
     """A row in its bin: the probability, and 1 if what it is of happened."""
 
     bin: int
@@ -121,7 +122,7 @@ def calibration_of(rows: Sequence[LabeledEvidence], path: str = "", *, bins: int
             f"The evidence of {path!r} has several sources: {', '.join(sources)} (calibrating). Name one: "
             f"calibration({path!r}, source={sources[0]!r})."
         )
-    points, right, squares, losses = list[_Point](), 0, list[float](), list[float]()
+    points, right, squares, losses = list[_BinnedRow](), 0, list[float](), list[float]()
     for evidence, label in rows:
         at = _place_of(evidence, label, path)
         squares.append(math.fsum((p - (place == at)) ** 2 for place, p in enumerate(evidence.probabilities)))
@@ -131,7 +132,7 @@ def calibration_of(rows: Sequence[LabeledEvidence], path: str = "", *, bins: int
         p, happened = (
             (evidence.probabilities[0], at == 0) if evidence.kind == "bool" else (evidence.confidence, is_right)
         )
-        points.append(_Point(min(int(p * bins), bins - 1), p, happened))
+        points.append(_BinnedRow(min(int(p * bins), bins - 1), p, happened))
     return Calibration(
         path,
         len(rows),
@@ -164,7 +165,7 @@ def _decided(evidence: Evidence) -> int:
     return most if at is None else at
 
 
-def _ece(points: Iterable[_Point]) -> float:
+def _ece(points: Iterable[_BinnedRow]) -> float:
     gaps, n = dict[int, float](), 0
     for place, p, happened in points:
         gaps[place] = gaps.get(place, 0.0) + p - happened
@@ -172,14 +173,14 @@ def _ece(points: Iterable[_Point]) -> float:
     return sum(map(abs, gaps.values())) / n
 
 
-def _interval(points: Sequence[_Point]) -> Interval:
+def _interval(points: Sequence[_BinnedRow]) -> Interval:
     source = Random(len(points))
     draws = max(_FEWEST_DRAWS, min(_MOST_DRAWS, _MOST_DRAWN // len(points)))
     drawn = sorted(_ece(source.choices(points, k=len(points))) for _ in range(draws))
     return Interval(drawn[int(0.025 * draws)], drawn[int(0.975 * draws)], "bootstrap", len(points) < 30)
 
 
-def _bins(points: Sequence[_Point], count: int) -> Iterable[CalibrationBin]:
+def _bins(points: Sequence[_BinnedRow], count: int) -> Iterable[CalibrationBin]:
     for place in sorted({point.bin for point in points}):
         found = [point for point in points if point.bin == place]
         p, share = fmean(point.p for point in found), fmean(point.happened for point in found)

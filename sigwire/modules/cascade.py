@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from sigwire.core.events import FieldDelta, FieldEnd, FieldPartial
 from sigwire.core.evidence import Evidence
@@ -80,7 +80,7 @@ class CascadeLeast(Parameter):
 
 
 @dataclass(frozen=True, slots=True)
-class _Outcome:
+class _StageOutcome:
     """What a stage gave: its prediction, or the error that it is unsure, with its outputs. ``confidence``: of ``path``."""
 
     prediction: Prediction
@@ -113,8 +113,6 @@ class Cascade(StepsModule):
     >>> Cascade([cheap, dear])(ticket="The site is down.").urgent
     True
     """
-
-    fixed_methods: ClassVar[Mapping[str, str]] = {}
 
     def __init__(
         self,
@@ -153,7 +151,7 @@ class Cascade(StepsModule):
         frame = current_frame()
         if self.person is True and not (frame is not None and frame.run):
             raise ConfigurationError(_NO_JOURNAL)
-        least, why, last = self.least, "", cast("_Outcome | None", None)
+        least, why, last = self.least, "", cast("_StageOutcome | None", None)
         for number, (stage, needed) in enumerate(zip(self.stages, least, strict=True)):
             if needed is not None and needed > 1:
                 continue
@@ -176,7 +174,7 @@ class Cascade(StepsModule):
         args: tuple[object, ...],
         inputs: Mapping[str, object],
         why: str,
-    ) -> Steps[_Outcome]:
+    ) -> Steps[_StageOutcome]:
         """Ask a stage. The first exchange of a later one has the reason."""
         entries = entries_of_call()
         before = len(entries)
@@ -228,7 +226,7 @@ class Cascade(StepsModule):
 
     # --- a person
 
-    def _asked_person(self, last: _Outcome, least: Sequence[float | None]) -> Steps[Prediction]:
+    def _asked_person(self, last: _StageOutcome, least: Sequence[float | None]) -> Steps[Prediction]:
         signature = _signature_of(self.stages[0]) or cast("SignatureMeta | None", meta_of(last.prediction).signature)
         if signature is None:
             raise ConfigurationError(
@@ -293,13 +291,13 @@ def _answer(stage: Module, args: tuple[object, ...], inputs: Mapping[str, object
 
 def _outcome(
     prediction: Prediction, evidence: Mapping[str, Evidence], paths: Sequence[str], error: Unsure | None = None
-) -> _Outcome:
+) -> _StageOutcome:
     """Return an outcome with the least confidence of some paths; without paths it is sure."""
     path = min(paths, key=lambda each: evidence[each].confidence, default="")
-    return _Outcome(prediction, evidence, path, evidence[path].confidence if path else 1.0, error)
+    return _StageOutcome(prediction, evidence, path, evidence[path].confidence if path else 1.0, error)
 
 
-def _unsure(cascade: Cascade, last: _Outcome, least: Sequence[float | None], why: str) -> Unsure:
+def _unsure(cascade: Cascade, last: _StageOutcome, least: Sequence[float | None], why: str) -> Unsure:
     needed = next((each for each in reversed(least) if each is not None and each <= 1), None)
     of = f", least {needed:g}" if needed is not None and last.error is None else ""
     return Unsure(

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from sigwire.core.json import Value
+from sigwire.keywords import ChecksKeywords
 
 __all__ = [
     "NEVER",
@@ -51,7 +52,7 @@ class StageRow(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Certificate(Value):
+class Certificate(Value, ChecksKeywords):
     """A bound: with ``confidence``, the mean loss of answered rows is at most ``risk``, if later rows are drawn like these.
 
     ``rows``: those of the test, which chose no number; ``answered``: those of them that the policy answers; ``loss``: their

@@ -66,7 +66,7 @@ class Calibrate(Optimizer):
 
     def __init__(
         self,
-        metric: Any,
+        metric: Any = None,
         *,
         risk: float | None = None,
         fields: Collection[str] | None = None,
@@ -114,7 +114,7 @@ class Calibrate(Optimizer):
             yield from measure(task.baseline, task.train, traced=True)
             return task.baseline if task.plan == "few" else task.baseline.with_numbers({"plan": 1.0})
         rules = _rules_of(self._student)
-        fit = _Fit(task, _is_one_call(self._student), rules)
+        fit = _RuleFit(task, _is_one_call(self._student), rules)
         try:
             yield from self._observe(task, fit)
             for _ in range(_ROUNDS):
@@ -131,7 +131,7 @@ class Calibrate(Optimizer):
             yield from report(Proposed(found, f"fitted on {len(task.train)} rows", tuple(found.numbers)))
         return found
 
-    def _observe(self, task: Task, fit: _Fit) -> RuleSteps[None]:
+    def _observe(self, task: Task, fit: _RuleFit) -> RuleSteps[None]:
         """Run the student, which does not abstain, and keep the evidence of its outputs."""
         first = fit.without_abstention()
         rows = task.train
@@ -191,7 +191,7 @@ class Calibrate(Optimizer):
                 [None if at == each else NEVER for at in range(count)] for each in range(count)
             ]
             return [task.baseline.with_numbers({"self.least": least}) for least in only]
-        return [_Fit(task, True, _rules_of(self._student)).without_abstention()]
+        return [_RuleFit(task, True, _rules_of(self._student)).without_abstention()]
 
     def _with_policy(self, task: Task, policy: Policy, has_evidence: Sequence[bool]) -> Candidate:
         if isinstance(self._student, Cascade):
@@ -226,7 +226,7 @@ class Calibrate(Optimizer):
         return min(cast(float, cell.evidence[path].get("confidence", 0.0)) for path in paths)
 
 
-class _Fit:
+class _RuleFit:
     """The rules of a program while they are fitted, the evidence of its outputs, and the scores of decided rows.
 
     ``is_one_call``: the program is one predictor, so that equal decisions give equal scores; a row is run once for each.
