@@ -1,4 +1,4 @@
-"""What deciding costs: a call with evidence beside one without (u1), the questions of a decision wire (u2), a search (u3)."""
+"""The cost of deciding: a call with evidence beside one without (u1), the questions of a decision wire (u2), a search (u3)."""
 
 from __future__ import annotations
 
