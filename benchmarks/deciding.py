@@ -63,7 +63,7 @@ def jobs() -> Iterator[Job]:
 def _predictor(evidence: bool) -> Predict[..., Any]:
     probabilities = {"urgent": [0.9, 0.1], "queue": [0.7, 0.1, 0.1, 0.1], "spam": [0.2, 0.8]}
     values: dict[str, list[Any]] = {"urgent": [True, False], "queue": [*QUEUES], "spam": [True, False]}
-    found = {name: {"values": values[name], "probabilities": probabilities[name]} for name in values}
+    found: dict[str, Any] = {name: {"values": values[name], "probabilities": probabilities[name]} for name in values}
     return Predict(Triage, lm=_model(Choice(TEXT, evidence=found if evidence else None), measures=evidence))
 
 

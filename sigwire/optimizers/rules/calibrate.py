@@ -2,40 +2,33 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, TypeAlias, Unpack, cast
+from typing import Any, ClassVar, Unpack, cast
 
-from sigwire.core.evidence import DecisionRule, Evidence
 from sigwire.core.json import JsonValue
-from sigwire.errors import BudgetSpent, ConfigurationError, suggest
+from sigwire.errors import BudgetSpent, ConfigurationError
 from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.scores import MetricError
 from sigwire.modules.cascade import Cascade
 from sigwire.modules.chain_of_thought import ChainOfThought
 from sigwire.modules.module import Module
 from sigwire.modules.tree import Predictor
-from sigwire.optimizers.candidate import Candidate, cascades_of, tunable
+from sigwire.optimizers.candidate import Candidate
 from sigwire.optimizers.certificate import NEVER, Policy, StageRow, certify, fewest_rows, policies, start_of
 from sigwire.optimizers.engine.engine import EngineSetup
 from sigwire.optimizers.engine.search import Rows, halves
 from sigwire.optimizers.events import Certified, Proposed, Warned
-from sigwire.optimizers.operators.deciding import Alternative, Observed, ObservedOutput, alternatives, numbers_of
+from sigwire.optimizers.operators.deciding import numbers_of
+from sigwire.optimizers.operators.fitting_rules import RuleFit, no_evidence_text, rules_of, without_person
 from sigwire.optimizers.optimizer import Optimizer
 from sigwire.optimizers.options import SearchOptions
-from sigwire.optimizers.rule import Measure, Rule, RuleSteps, RunKey, measure, report
+from sigwire.optimizers.rule import Rule, RuleSteps, measure, report
 from sigwire.optimizers.task import Task
-from sigwire.signatures.criteria import deciding_outputs
 
 __all__ = ["Calibrate"]
 
 _ROUNDS = 2
-_Rules: TypeAlias = Mapping[str, DecisionRule]
-"""The rule of each output, by slot."""
-_NO_EVIDENCE = (
-    'No run has evidence of {what} (calibrating). Make its predictors with evidence="auto". Known fields: {known}.'
-)
 
 
 class Calibrate(Optimizer):
@@ -57,7 +50,6 @@ class Calibrate(Optimizer):
     Cost: each row is run once, whatever is tried: the answers of equal requests are kept. Of a cascade each stage is run once a
     row. A number that changes a later request costs that request.
 
-    >>> from sigwire.core.example import Example
     >>> Calibrate(lambda example, prediction: 1.0, risk=0.05)
     Calibrate(metric=<lambda>)
     """
@@ -101,7 +93,7 @@ class Calibrate(Optimizer):
         return found
 
     def _setup(self, student: Module, teacher: Module, rows: Rows, task: Task) -> EngineSetup:
-        return super()._setup(_without_person(student), teacher, rows, task)
+        return super()._setup(without_person(student), teacher, rows, task)
 
     def _task(self, student: Module, teacher: Module, rows: Rows, table: Any) -> Task:
         self._student = student
@@ -113,8 +105,8 @@ class Calibrate(Optimizer):
         if task.plan:
             yield from measure(task.baseline, task.train, traced=True)
             return task.baseline if task.plan == "few" else task.baseline.with_numbers({"plan": 1.0})
-        rules = _rules_of(self._student)
-        fit = _RuleFit(task, _is_one_call(self._student), rules)
+        rules = rules_of(self._student)
+        fit = RuleFit(task, _is_one_call(self._student), rules)
         try:
             yield from self._observe(task, fit)
             for _ in range(_ROUNDS):
@@ -131,7 +123,7 @@ class Calibrate(Optimizer):
             yield from report(Proposed(found, f"fitted on {len(task.train)} rows", tuple(found.numbers)))
         return found
 
-    def _observe(self, task: Task, fit: _RuleFit) -> RuleSteps[None]:
+    def _observe(self, task: Task, fit: RuleFit) -> RuleSteps[None]:
         """Run the student, which does not abstain, and keep the evidence of its outputs."""
         first = fit.without_abstention()
         rows = task.train
@@ -140,13 +132,13 @@ class Calibrate(Optimizer):
             for row, cell in zip(part, cells, strict=True):
                 fit.observe(row, cell)
             if not fit.outputs and _is_one_call(self._student) and all(cell.failure is None for cell in cells):
-                raise ConfigurationError(_no_evidence(None, ()))
+                raise ConfigurationError(no_evidence_text(None, ()))
         known = [output.path for output in fit.outputs.values()]
         for path in self.fields or ():
             if path not in known:
-                raise ConfigurationError(_no_evidence(path, known))
+                raise ConfigurationError(no_evidence_text(path, known))
         if not fit.outputs:
-            raise ConfigurationError(_no_evidence(None, ()))
+            raise ConfigurationError(no_evidence_text(None, ()))
         fit.choose(self.fields)
 
     # --- to a bound
@@ -191,7 +183,7 @@ class Calibrate(Optimizer):
                 [None if at == each else NEVER for at in range(count)] for each in range(count)
             ]
             return [task.baseline.with_numbers({"self.least": least}) for least in only]
-        return [_RuleFit(task, True, _rules_of(self._student)).without_abstention()]
+        return [RuleFit(task, True, rules_of(self._student)).without_abstention()]
 
     def _with_policy(self, task: Task, policy: Policy, has_evidence: Sequence[bool]) -> Candidate:
         if isinstance(self._student, Cascade):
@@ -199,8 +191,8 @@ class Calibrate(Optimizer):
                 each if known or each >= NEVER else None for each, known in zip(policy, has_evidence, strict=True)
             ]
             return task.baseline.with_numbers({"self.least": least})
-        rules = _rules_of(self._student)
-        paths = [slot for slot in rules if self.fields is None or _path_of(slot) in self.fields]
+        rules = rules_of(self._student)
+        paths = [slot for slot in rules if self.fields is None or slot.partition(".decisions.")[2] in self.fields]
         numbers = {slot: cast(JsonValue, replace(rules[slot], least=policy[0]).to_json()) for slot in paths}
         return task.baseline.with_numbers(numbers)
 
@@ -222,137 +214,13 @@ class Calibrate(Optimizer):
     def _confidence(self, cell: Cell) -> float:
         paths = [*(cell.evidence if self.fields is None else self.fields)]
         if missing := [path for path in paths if path not in cell.evidence]:
-            raise ConfigurationError(_no_evidence(missing[0], [*cell.evidence]))
+            raise ConfigurationError(no_evidence_text(missing[0], [*cell.evidence]))
         return min(cast(float, cell.evidence[path].get("confidence", 0.0)) for path in paths)
-
-
-class _RuleFit:
-    """The rules of a program while they are fitted, the evidence of its outputs, and the scores of decided rows.
-
-    ``is_one_call``: the program is one predictor, so that equal decisions give equal scores; a row is run once for each.
-    """
-
-    def __init__(self, task: Task, is_one_call: bool, rules: _Rules) -> None:
-        self._task, self._is_one_call = task, is_one_call
-        self._start, self.rules = dict(rules), dict(rules)
-        self.outputs: dict[str, ObservedOutput] = {}
-        self._scores: dict[tuple[str, object], float] = {}
-        self._kinds = {
-            f"{name}.decisions.{each.path}": each
-            for name, signature in task.signatures.items()
-            for each in deciding_outputs(signature.spec)
-        }
-
-    def without_abstention(self) -> Candidate:
-        """Return the student, whose outputs do not abstain if it is one predictor."""
-        least = {
-            slot: replace(rule, least=0.0) for slot, rule in self._start.items() if rule.least and self._is_one_call
-        }
-        return self._candidate(least)
-
-    def observe(self, row: str, cell: Cell) -> None:
-        """Keep the evidence of a run."""
-        for step in cell.trace:
-            for path, data in step.evidence.items():
-                slot, evidence = f"{step.path}.decisions.{path}", Evidence.from_json(data)
-                if slot not in self._kinds:
-                    continue
-                output = self.outputs.setdefault(
-                    slot,
-                    ObservedOutput(
-                        slot, path, evidence.kind, evidence.values, self._kinds[slot].is_mean, self.rules[slot]
-                    ),
-                )
-                output.rows.setdefault(row, []).append(Observed(evidence.probabilities, evidence.answered))
-
-    def choose(self, fields: Collection[str] | None) -> None:
-        """Sort the outputs in program order, and leave out those that are not to be fitted."""
-        order = [slot for slot in self._kinds if slot in self.outputs]
-        self.fitted = [slot for slot in order if fields is None or self.outputs[slot].path in fields]
-        self.others = [self.outputs[slot] for slot in order if slot not in self.fitted]
-        self.outputs = {slot: self.outputs[slot] for slot in self.fitted}
-
-    def candidate(self) -> Candidate:
-        """Return the student with the rules that changed."""
-        return self._candidate(self.rules)
-
-    def _candidate(self, rules: _Rules) -> Candidate:
-        changed: dict[str, JsonValue] = {
-            slot: rule.to_json() for slot, rule in rules.items() if rule != self._start[slot]
-        }
-        return self._task.baseline.with_numbers(changed) if changed else self._task.baseline
-
-    def improve(self, output: ObservedOutput, number: int, most: int) -> RuleSteps[None]:
-        """Try other numbers of a rule; keep the best, of equals that in the widest gap."""
-        own = self.rules[output.slot]
-        tried = [Alternative(own, math.inf), *alternatives(output, own, number, most)]
-        means = yield from self._means(output, [each.rule for each in tried])
-        best = max(range(len(tried)), key=lambda at: (means[at], tried[at].gap))
-        self.rules[output.slot] = tried[best].rule
-
-    def _means(self, output: ObservedOutput, tried: Sequence[DecisionRule]) -> RuleSteps[list[float]]:
-        """Return the mean score of each rule on the training rows. Rows whose decisions are known are not run."""
-        rows = self._task.train
-        rest = [self._rest(output, row) for row in rows]
-        keys: list[list[tuple[str, object]]] = []
-        missing: dict[tuple[str, object], RunKey] = {}
-        for rule in tried:
-            candidate = self._candidate({**self.rules, output.slot: rule})
-            own: list[tuple[str, object]] = [
-                (row, (output.decided(row, rule), *others) if self._is_one_call else candidate.digest)
-                for row, others in zip(rows, rest, strict=True)
-            ]
-            keys.append(own)
-            for key in own:
-                if key not in self._scores and key not in missing:
-                    missing[key] = RunKey(candidate, key[0])
-        cells: list[Cell] = (yield Measure(tuple(missing.values()))) if missing else []
-        self._scores |= {key: cell.score or 0.0 for key, cell in zip(missing, cells, strict=True)}
-        return [math.fsum(self._scores[key] for key in own) / len(own) for own in keys]
-
-    def _rest(self, output: ObservedOutput, row: str) -> tuple[object, ...]:
-        """Return what the rules of the other outputs decide on a row, for the key of its score."""
-        if not self._is_one_call:
-            return ()
-        return tuple(
-            (slot, other.decided(row, self.rules[slot])) for slot, other in self.outputs.items() if slot != output.slot
-        )
 
 
 def _is_one_call(program: object) -> bool:
     return isinstance(program, Predictor | ChainOfThought)
 
 
-def _rules_of(program: Module) -> dict[str, DecisionRule]:
-    """Return the rule of each deciding output of a program, by slot, in program order."""
-    return {
-        f"{name}.decisions.{each.path}": predictor.decisions.get(each.path, DecisionRule())
-        for name, predictor in tunable(program).items()
-        for each in deciding_outputs(predictor.signature.spec)
-    }
-
-
-def _path_of(slot: str) -> str:
-    return slot.partition(".decisions.")[2]
-
-
 def _has_evidence(cells: Iterable[Cell]) -> bool:
     return any(cell.evidence for cell in cells)
-
-
-def _no_evidence(path: str | None, known: Collection[str]) -> str:
-    hint = "" if path is None else suggest(path, known)
-    shown = _NO_EVIDENCE.format(
-        what="any output" if path is None else repr(path), known=", ".join(known) or "none has any"
-    )
-    return f"{shown} {hint}".rstrip()
-
-
-def _without_person(program: Module) -> Module:
-    """Return the program, in a copy if a cascade of it asks a person."""
-    if all(each.person is None for each in cascades_of(program).values()):
-        return program
-    found = program.deepcopy()
-    for each in cascades_of(found).values():
-        each.person = None
-    return found
