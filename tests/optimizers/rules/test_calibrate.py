@@ -331,7 +331,9 @@ def test_certificate_holds_on_fresh_rows() -> None:
 
 
 def test_certificate_is_equal_for_any_number_of_threads() -> None:
-    found = [compiled(cascade(), exact, tickets(120), risk=0.12, num_threads=n).optimization.certificate for n in (1, 8)]
+    found = [
+        compiled(cascade(), exact, tickets(120), risk=0.12, num_threads=n).optimization.certificate for n in (1, 8)
+    ]
     assert found[0] == found[1] is not None
 
 
