@@ -146,7 +146,6 @@ class Prediction(Example):
         completions: Completions | Sequence[FieldValues] | None = None,
         made_by: str = "",
         seconds: float = 0.0,
-        evidence: Mapping[str, Evidence] | None = None,
     ) -> Self:
         """Return a prediction that owns ``fields`` (not copied).
 
@@ -154,8 +153,6 @@ class Prediction(Example):
         predictor, for its report.
         """
         meta = Meta(signature, response, choice, repairs, mode, attempts, completions, None, None, made_by, seconds)
-        if evidence is not None:
-            meta.evidence = evidence
         return new_record(cls, fields, None, meta)
 
     @classmethod

@@ -93,7 +93,8 @@ class FakeLM(BaseLM):
 
     def check_options(self, options: Iterable[str], stage: str = "calling the model") -> None:
         """Raise ``UnsupportedOption`` for a name that no wire knows."""
-        if unknown := {*options} - OPTION_NAMES - self.own_options:
+        own = self.own_options | {"evidence"} if self.capabilities.decides == "also" else self.own_options
+        if unknown := {*options} - OPTION_NAMES - own:
             settings = [*(FakeLM.__init__.__kwdefaults__ or ()), *(BaseLM.__init__.__kwdefaults__ or ())]
             hint = suggest(min(unknown), [*OPTION_NAMES, *settings])
             raise UnsupportedOption(

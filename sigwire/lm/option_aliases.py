@@ -17,13 +17,13 @@ COMMON_OPTIONS = frozenset(
 
 OPTION_NAMES = COMMON_OPTIONS | frozenset(
     "allowed_token_ids bad_words cache_prompt cached_content chat_template chat_template_kwargs "
-    "context_length_exceeded_behavior evidence frequency_penalty grammar guardrail_config guided_choice guided_grammar "
-    "guided_json guided_regex ignore_eos include_reasoning include_stop_str_in_output keep_alive length_penalty logit_bias "
-    "logprobs metadata min_p min_tokens mirostat mirostat_eta mirostat_tau models n_probs num_ctx plugins prediction "
-    "presence_penalty priority prompt_logprobs prompt_mode prompt_truncate_len provider reasoning_format repeat_last_n "
-    "repeat_penalty repetition_penalty route safe_prompt safety_identifier safety_model safety_settings samplers "
-    "search_parameters service_tier shift skip_special_tokens stop_token_ids structured_outputs top_a top_k top_logprobs "
-    "transforms truncate ttl typical_p user verbosity web_search_options".split()
+    "context_length_exceeded_behavior frequency_penalty grammar guardrail_config guided_choice guided_grammar guided_json "
+    "guided_regex ignore_eos include_reasoning include_stop_str_in_output keep_alive length_penalty logit_bias logprobs "
+    "metadata min_p min_tokens mirostat mirostat_eta mirostat_tau models n_probs num_ctx plugins prediction presence_penalty "
+    "priority prompt_logprobs prompt_mode prompt_truncate_len provider reasoning_format repeat_last_n repeat_penalty "
+    "repetition_penalty route safe_prompt safety_identifier safety_model safety_settings samplers search_parameters "
+    "service_tier shift skip_special_tokens stop_token_ids structured_outputs top_a top_k top_logprobs transforms truncate "
+    "ttl typical_p user verbosity web_search_options".split()
 )
 """Options that some wire knows. The tables of the wires decide; this list spares their import."""
 

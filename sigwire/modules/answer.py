@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from sigwire.adapters.streaming import FieldReader
     from sigwire.core.record import Meta
     from sigwire.lm.base import LanguageModel
-    from sigwire.modules.deciding import Decided, Deciding
+    from sigwire.modules.deciding import Deciding
     from sigwire.modules.tool_texts import ToolOverlay
 
 __all__ = ["CallContext", "answer_steps", "collector_around", "meta_of"]
@@ -206,51 +206,25 @@ def _prediction(context: CallContext, response: Response, outcomes: Sequence[_Ou
         rows.append(outcome.fields if overlay is None else overlay.fields(outcome.fields))
     assert first is not None  # ``answer_steps`` raises the error if no choice could be parsed
     choice, parsed = first
-    decided = None
-    if context.deciding is not None or choice.evidence is not None:
-        decided, response = _decided(context, response, outcomes, first, rows)
     prediction = Prediction.make(
-        rows[0] if decided is None else decided.fields,
-        signature=context.plan.setup.signature if context.deciding is None else context.deciding.signature,
+        rows[0],
+        signature=context.plan.setup.signature,
         response=response,
         choice=choice,
-        repairs=parsed.repairs if decided is None else (*parsed.repairs, *decided.repairs),
+        repairs=parsed.repairs,
         mode=_sent_mode(response) or context.plan.setup.mode if response.warnings else context.plan.setup.mode,
         attempts=tuple(context.attempts),
         completions=rows if len(outcomes) > 1 else None,
         made_by=type(context.module).__name__,
         seconds=perf_counter() - context.started,
-        evidence=None if decided is None else decided.evidence,
     )
-    if decided is not None and decided.unsure and context.deciding is not None:
-        from sigwire.modules.deciding import unsure_error
-
-        made_by = type(context.module).__name__
-        raise unsure_error(made_by, decided, context.deciding, prediction, choice, tuple(context.attempts))
-    return prediction
-
-
-def _decided(
-    context: CallContext,
-    response: Response,
-    outcomes: Sequence[_Outcome],
-    first: tuple[Choice, ParsedChoice],
-    rows: list[dict[str, object]],
-) -> tuple[Decided, Response]:
-    """Return the fields of the first parsed choice as their rules decide them, and the response with warnings about it."""
-    from sigwire.modules.deciding import measured_only
+    if context.deciding is None and choice.evidence is None:
+        return prediction
+    from sigwire.modules.deciding import decided_prediction, measured_only
 
     deciding = context.deciding or measured_only(context.plan.setup.signature)
-    choice, parsed = first
-    if parsed.evidence is not None:
-        decided = deciding.decide_again(rows[0], parsed.evidence)
-    else:
-        read = [outcome for outcome in outcomes if not isinstance(outcome, ModelError)]
-        decided = deciding.decide(context.plan, choice, read, rows[0])
-    for row in rows:
-        row.pop(deciding.stated, None)
-    record_warnings(*decided.warnings)
-    return decided, response.with_warnings(*decided.warnings)
+    read = [outcome for outcome in outcomes if not isinstance(outcome, ModelError)]
+    return decided_prediction(deciding, context.plan, prediction, read, rows)
 
 
 def _sent_mode(response: Response) -> str | None:

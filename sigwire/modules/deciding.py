@@ -21,8 +21,10 @@ from sigwire.core.evidence import (
     read_evidence,
     share_of_values,
 )
+from sigwire.core.example import Prediction
 from sigwire.core.messages import Message
-from sigwire.core.record import UNSET
+from sigwire.core.narrow import is_array, is_mapping
+from sigwire.core.record import UNSET, Meta, new_record
 from sigwire.core.request import Request
 from sigwire.core.response import Choice, LMWarning, Repair
 from sigwire.errors import (
@@ -34,6 +36,7 @@ from sigwire.errors import (
     Unsure,
     suggest,
 )
+from sigwire.observe.usage import record_warnings
 from sigwire.signatures.criteria import DecidingOutput, deciding_outputs
 
 if TYPE_CHECKING:
@@ -44,8 +47,16 @@ if TYPE_CHECKING:
     from sigwire.signatures.signature import SignatureClass
 
 __all__ = [
-    "Decided", "Deciding", "DecisionRules", "EvidenceOption", "check_evidence", "check_rules", "load_decisions",
-    "measured_only", "prepare", "unsure_error",
+    "Decided",
+    "Deciding",
+    "DecisionRules",
+    "EvidenceOption",
+    "check_evidence",
+    "check_rules",
+    "decided_prediction",
+    "load_decisions",
+    "measured_only",
+    "prepare",
 ]  # fmt: skip
 
 DecisionRules: TypeAlias = dict[str, DecisionRule]
@@ -130,7 +141,8 @@ class Deciding:
         readings, answered = self._readings(plan, choice, outcomes, outputs)
         warnings, repairs, evidence = list(self.warnings), list[Repair](), dict[str, Evidence]()
         for path, (output, value) in outputs.items():
-            reading = readings[path]
+            if (reading := readings.get(path)) is None:
+                continue
             if reading.problem:
                 warnings.append(LMWarning("evidence", f"{path} has no evidence: {reading.problem}"))
                 continue
@@ -221,7 +233,7 @@ class Deciding:
         decided: list[Any] = []
         for at, member in enumerate(members[0].siblings):
             if (output := known.get(at)) is None:
-                is_in = isinstance(written, list) and index_of(written, member) is not None
+                is_in = is_array(written) and index_of(written, member) is not None
             else:
                 rule = self.rules.get(output.path, DEFAULT_RULE)
                 found = evidence[output.path]
@@ -233,10 +245,37 @@ class Deciding:
         return decided
 
 
-def unsure_error(
-    name: str, decided: Decided, deciding: Deciding, partial: object, choice: Choice, attempts: tuple[Any, ...]
-) -> Unsure:
-    """Return the error of outputs that are decided with less confidence than their rules need."""
+def decided_prediction(
+    deciding: Deciding, plan: Plan, written: Prediction, outcomes: Sequence[ParsedChoice], rows: list[dict[str, Any]]
+) -> Prediction:
+    """Return a prediction with decided values. ``written``: of the first of ``outcomes``; ``rows``: the fields of each.
+
+    Raises ``Unsure`` for outputs without enough confidence that do not allow ``None``.
+    """
+    meta: Meta = written._meta  # pyright: ignore[reportPrivateUsage]
+    first, choice = outcomes[0], cast("Choice", meta.choice)
+    if first.evidence is not None:
+        decided = deciding.decide_again(rows[0], first.evidence)
+    else:
+        decided = deciding.decide(plan, choice, outcomes, rows[0])
+    for row in rows:
+        row.pop(deciding.stated, None)
+    record_warnings(*decided.warnings)
+    response = None if meta.response is None else meta.response.with_warnings(*decided.warnings)
+    made = replace(
+        meta,
+        signature=deciding.signature,
+        response=response,
+        repairs=(*meta.repairs, *decided.repairs),
+        evidence=decided.evidence,
+    )
+    prediction = new_record(type(written), decided.fields, None, made)
+    if decided.unsure:
+        raise _unsure_error(meta.made_by, decided, deciding, prediction, choice)
+    return prediction
+
+
+def _unsure_error(name: str, decided: Decided, deciding: Deciding, partial: Prediction, choice: Choice) -> Unsure:
     shown = [
         f"{path}: {decided.evidence[path].confidence:.2g}, least {deciding.rules[path].least:g}"
         for path in decided.unsure
@@ -250,7 +289,7 @@ def unsure_error(
         evidence=decided.evidence,
         partial=partial,
         choice=choice,
-        attempts=attempts,
+        attempts=tuple(partial._meta.attempts),  # pyright: ignore[reportPrivateUsage]
     )
 
 
@@ -359,10 +398,10 @@ def load_decisions(
     state: Mapping[str, object], signature: SignatureClass
 ) -> tuple[EvidenceOption, dict[str, DecisionRule]]:
     """Decode the source of evidence and the rules. Raises ``StateError`` for other data, ``ConfigurationError`` for paths."""
-    saved = state.get("decisions") or {}
-    if not isinstance(saved, Mapping):
+    saved: object = state.get("decisions") or {}
+    if not is_mapping(saved):
         raise StateError("decisions are an object of rules by path.")
-    rules = {path: DecisionRule.from_json(rule) for path, rule in cast("Mapping[str, Any]", saved).items()}
+    rules = {path: DecisionRule.from_json(rule) for path, rule in saved.items()}
     check_rules(rules, deciding_outputs(signature.spec), "the saved predictor")
     return check_evidence(state.get("evidence"), "loading a predictor"), rules
 
@@ -388,7 +427,7 @@ def _value_at(row: Any, output: DecidingOutput) -> Any:
     found = _at(row, output.steps)
     if output.member is UNSET or found is _MISSING:
         return found
-    return isinstance(found, list) and index_of(found, output.member) is not None
+    return is_array(found) and index_of(found, output.member) is not None
 
 
 def _set(fields: dict[str, Any], steps: Sequence[str], value: Any) -> None:
@@ -399,13 +438,13 @@ def _set(fields: dict[str, Any], steps: Sequence[str], value: Any) -> None:
 def _with(owner: Any, steps: Sequence[str], value: Any) -> Any:
     """Return a copy of a model, dataclass or dict with another value at a place inside."""
     name, *rest = steps
-    before = owner[name] if isinstance(owner, Mapping) else getattr(owner, name)
+    before: Any = owner[name] if is_mapping(owner) else getattr(owner, name)
     if rest:
         value = _with(before, rest, value)
     if value is before or (type(value) is type(before) and value == before):
         return owner
-    if isinstance(owner, Mapping):
-        return {**cast("Mapping[str, Any]", owner), name: value}
+    if is_mapping(owner):
+        return {**owner, name: value}
     if hasattr(owner, "model_copy"):
         return owner.model_copy(update={name: value})
     return dataclasses.replace(owner, **{name: value})
@@ -418,11 +457,10 @@ def _measured(choice: Choice, outputs: Iterable[DecidingOutput]) -> tuple[dict[s
         key = ".".join(output.keys) + output.path.removeprefix(".".join(output.steps))
         data: Any = (choice.evidence or {}).get(key)
         found = read_evidence(data, output)
+        if found is None and is_mapping(data) and data.get("refused"):
+            continue  # the wire warned of it
         if found is None:
-            is_refused = isinstance(data, Mapping) and cast("Mapping[str, Any]", data).get("refused")
-            readings[output.path] = LabelReading(
-                problem="the model refused it" if is_refused else "the answer has no numbers for it"
-            )
+            readings[output.path] = LabelReading(problem="the answer has no numbers for it")
         else:
             readings[output.path], answered[output.path] = LabelReading(found[0]), found[1]
     return readings, answered

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from typing import Any, cast
 
 from sigwire.core.json import JsonObject
 from sigwire.core.request import Request
@@ -88,7 +89,7 @@ def plan_probe(name: str, lm: LM, options: JsonObject) -> Planned:
         denial = _denial(name, preview)
     promised = not missing and not denial and not (probe.lacks and getattr(able, probe.lacks))
     if denial or missing:
-        asked = lm.copy(capabilities=replace(able, **dict.fromkeys(needs, True)))
+        asked = lm.copy(capabilities=replace(able, **cast("dict[str, Any]", dict.fromkeys(needs, True))))
         preview = asked.preview(request)
         if denial := _denial(name, preview):
             url = str((preview.wire or {}).get("url", ""))

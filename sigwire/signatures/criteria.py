@@ -124,10 +124,13 @@ def _descriptions(given: Mapping[Any, Any]) -> dict[Any, str]:
 
 
 def _level(given: Any) -> tuple[str, str]:
-    pair = (given, "") if isinstance(given, str) else given
-    if not isinstance(pair, tuple) or len(pair) != 2 or not all(isinstance(each, str) for each in pair):
+    pair: Any = (given, "") if isinstance(given, str) else given
+    try:
+        label, text = pair
+    except (TypeError, ValueError):
+        label = text = None
+    if not isinstance(label, str) or not isinstance(text, str):
         raise _wrong(f"A level is a text or (label, description), not {given!r}", "Pass values as one mapping.")
-    label, text = cast("tuple[str, str]", pair)
     if not label.strip():
         raise _wrong("A level has an empty label", "Name each level.")
     return label, text
@@ -161,7 +164,8 @@ def criteria_of(metadata: tuple[Any, ...]) -> list[Criteria]:
 
 def criteria_texts(spec: FieldSpec) -> dict[str, str]:
     """Return the descriptions of the criteria around the type of an output, by label. Those inside of its type are left out."""
-    return next((each.texts for each in criteria_of(spec.metadata)), {})
+    found = criteria_of(spec.metadata)
+    return found[0].texts if found else {}
 
 
 def with_criterion(spec: FieldSpec, label: str, text: str) -> FieldSpec:
@@ -310,14 +314,14 @@ def _members(kind: Any) -> Iterator[tuple[str, str, Any, tuple[Any, ...]]]:
     if not isinstance(kind, type):
         return
     model: Any = kind
-    if hasattr(kind, "model_fields"):
+    if hasattr(model, "model_fields"):
         for name, info in model.model_fields.items():
             key = info.alias if isinstance(info.alias, str) and info.alias == info.validation_alias else name
             yield name, key, info.annotation, tuple(info.metadata)
         return
-    if dataclasses.is_dataclass(kind) or typing.is_typeddict(kind) or hasattr(kind, "__total__"):
+    if dataclasses.is_dataclass(model) or hasattr(model, "__total__"):
         try:
-            hints = typing.get_type_hints(kind, include_extras=True)
+            hints: dict[str, Any] = typing.get_type_hints(model, include_extras=True)
         except (NameError, TypeError):  # an unresolved forward reference: its types are unknown
             return
         for name, hint in hints.items():

@@ -34,7 +34,9 @@ from sigwire.lm.fake import FakeLM
 from sigwire.lm.policy.cache.cache import configure_cache
 from sigwire.modules.agents.react import ReAct
 from sigwire.modules.chain_of_thought import ChainOfThought
+from sigwire.modules.parallel import Parallel
 from sigwire.modules.predict import Predict
+from sigwire.modules.sampling.best_of_n import BestOfN
 from sigwire.settings import context
 from sigwire.signatures.criteria import Criteria
 from sigwire.signatures.declarations import InputField, OutputField
@@ -655,7 +657,7 @@ def test_requests_without_evidence_are_those_of_a_predictor_that_knows_none() ->
     assert "evidence" not in json.dumps(sent())
 
 
-def test_call_without_evidence_loads_no_module_of_it() -> None:
+def test_call_without_evidence_loads_none_of_its_modules() -> None:
     import subprocess
     import sys
 
@@ -666,3 +668,25 @@ def test_call_without_evidence_loads_no_module_of_it() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_programs_around_a_predictor_pass_its_evidence_on() -> None:
+    def predict() -> Any:
+        return Predict(Triage, lm=lm_for("stated", ChatAdapter()), evidence="stated")
+
+    expected = predict()(text="x").evidence
+    best: Any = BestOfN(predict(), N=2, reward_fn=lambda inputs, prediction: 1.0, threshold=1.0)
+    assert best(text="x").evidence == expected
+    both: Any = Parallel(num_threads=2)([(predict(), {"text": "x"}), (predict(), {"text": "y"})])
+    assert [result.evidence for result in both] == [expected, expected]
+    assert [result.evidence for result in predict().batch([{"text": "x"}])] == [expected]
+
+
+def test_card_of_a_prediction_has_a_line_for_each_output_with_evidence() -> None:
+    predict = Predict(Triage, lm=lm_for("stated", ChatAdapter()), evidence="stated")
+    predict.decisions["urgent"] = DecisionRule(threshold=0.8)
+    page = predict(text="x")._repr_html_()
+    assert "urgent  False 0.57 (stated)" in page
+    assert "ticket.area  &lt;Area.REPAIR" in page
+    assert "threshold=0.8" in predict._repr_html_()
+    assert "evidence='stated'" in repr(predict)

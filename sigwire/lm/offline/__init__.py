@@ -43,7 +43,7 @@ class Lexical:
     {'city': 'Oslo'}
     """
 
-    option_names = OPTION_NAMES
+    option_names = OPTION_NAMES | {"evidence"}
 
     def answer(self, request: Request) -> Response:
         """Return the response to a request; with ``n`` choices, all are equal."""

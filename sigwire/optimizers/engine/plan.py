@@ -54,7 +54,7 @@ class Dollars:
     """The least, the expected and the most US dollars of something.
 
     >>> print(Dollars(0.021, 0.1, 1.5), "|", Dollars(0.0, 0.0, 0.0))
-    $0.021 to $1.50, about $0.10 | $0
+    $0.02 to $1.50, about $0.10 | $0
     """
 
     min: float

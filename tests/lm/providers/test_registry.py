@@ -289,6 +289,8 @@ TOLD_APART = (
     "lm/preview/limits.py",
     # DSPy's citations are native at one provider, by the name of its models.
     "dspy/types.py",
+    # DSPy's client of one provider, which has its name.
+    "dspy/typesafe.py",
     # DSPy's rule for the reasoning models of two hosts.
     "dspy/models/token_limits.py",
     # Forms of requests of other libraries.
