@@ -23,6 +23,7 @@ demo: $(VENV)/.installed-demo
 	$(PYTHON) examples/stream_agent.py
 	$(PYTHON) examples/resume_agent.py
 	$(PYTHON) examples/team.py
+	$(PYTHON) examples/long_session.py
 	$(PYTHON) examples/optimize_extraction.py
 	$(PYTHON) examples/optimize_tools.py
 

@@ -11,6 +11,7 @@ cached     a call whose answer is stored (h1 h2)
 layers     the policies around a call (l1 to l3), loops and threads (m1)
 imports    import and first class (a1)       memory    20,000 calls (i2)
 answers    answers that deviate from the requested form, by adapter: how many are read (``python -m benchmarks.answers``)
+conversations  what is recalled of a long conversation, and its price (``python -m benchmarks.conversations``)
 entries    the functions and files that a call and a streamed delta enter: exact counts, without times
 peers      dspy, pydantic-ai and langchain, if installed
 """

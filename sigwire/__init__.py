@@ -16,6 +16,7 @@ adapters       signatures to requests, back   lm            models: providers, w
 observe        listeners, usage, tracing      signatures    tasks as typed inputs and outputs
 journal        runs that survive a kill       interpreters  where the code of models runs
 durable        recorded time and chance       data          data sets
+compaction     what requests of a long conversation leave out
 mcp            servers of tools               media         bytes of images, sound and documents
 files          files, locks and databases     core          values that all layers pass on
 effects        steps and their drivers        show          cards of objects
@@ -61,6 +62,7 @@ _NAMES: dict[str, dict[str, str]] = {
         "sigwire.modules.agents.run": "AgentRun ReActStep",
         "sigwire.modules.agents.session": "ChatSession",
         "sigwire.modules.agents.toolbox": "Toolbox",
+        "sigwire.modules.context.compaction": "Compaction",
     },
     "Code of models": {
         "sigwire.interpreters.code_limits": "CodeLimits",
@@ -79,6 +81,8 @@ _NAMES: dict[str, dict[str, str]] = {
         "sigwire.mcp.errors": "McpServerError",
         "sigwire.mcp.servers": "mcp_tools",
         "sigwire.modules.agents.running_call": "current_call",
+        "sigwire.modules.memory": "Memory",
+        "sigwire.modules.skills": "Skills",
     },
     "Models": {
         "sigwire.core.capabilities": "Capabilities",
@@ -110,12 +114,13 @@ _NAMES: dict[str, dict[str, str]] = {
         "sigwire.core.messages": "Message",
         "sigwire.core.request": "Request ResponseFormat",
         "sigwire.core.response": "Choice LMWarning Repair Response Usage",
+        "sigwire.lm.preview.cache_health": "CacheHealth cache_health",
         "sigwire.observe.usage": "track_usage",
     },
     "Events of a stream": {
         "sigwire.core.events": (
-            "ApprovalAsked AskStart FieldDelta FieldEnd FieldPartial Finished ProgramEvent ReasoningDelta TextDelta "
-            "ToolCallDelta ToolCallEnd ToolCallStart ToolDone UsageUpdate"
+            "ApprovalAsked AskStart Compacted FieldDelta FieldEnd FieldPartial Finished ProgramEvent ReasoningDelta "
+            "TextDelta ToolCallDelta ToolCallEnd ToolCallStart ToolDone UsageUpdate"
         ),
         "sigwire.effects.cancellation": "StreamCancelled",
     },
@@ -205,6 +210,7 @@ _NAMES: dict[str, dict[str, str]] = {
         "sigwire.signatures.types.media": "Audio File Image",
     },
     "Histories": {
+        "sigwire.core.fold": "Fold",
         "sigwire.lm.histories.losses": "HistoryLoss Loss",
         "sigwire.lm.portable": "PortableHistory to_provider",
         "sigwire.signatures.types.history": "History",

@@ -26,6 +26,7 @@ from sigwire.modules.agents.react import ReAct
 from sigwire.modules.agents.run import AgentRun, ReActStep
 from sigwire.modules.agents.session import ChatSession
 from sigwire.modules.agents.toolbox import Toolbox
+from sigwire.modules.context.compaction import Compaction
 
 # Code of models
 from sigwire.interpreters.code_limits import CodeLimits
@@ -44,6 +45,8 @@ from sigwire.core.tools.tool import Tool
 from sigwire.mcp.errors import McpServerError
 from sigwire.mcp.servers import mcp_tools
 from sigwire.modules.agents.running_call import current_call
+from sigwire.modules.memory import Memory
+from sigwire.modules.skills import Skills
 
 # Models
 from sigwire.core.capabilities import Capabilities
@@ -75,12 +78,14 @@ from sigwire.core.messages import Message
 from sigwire.core.report import CallReport
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import Choice, LMWarning, Repair, Response, Usage
+from sigwire.lm.preview.cache_health import CacheHealth, cache_health
 from sigwire.observe.usage import track_usage
 
 # Events of a stream
 from sigwire.core.events import (
     ApprovalAsked,
     AskStart,
+    Compacted,
     FieldDelta,
     FieldEnd,
     FieldPartial,
@@ -189,6 +194,7 @@ from sigwire.media.policy import FetchPolicy, FetchedFile
 from sigwire.signatures.types.media import Audio, File, Image
 
 # Histories
+from sigwire.core.fold import Fold
 from sigwire.lm.histories.losses import HistoryLoss, Loss
 from sigwire.lm.portable import PortableHistory, to_provider
 from sigwire.signatures.types.history import History
@@ -272,6 +278,7 @@ __all__ = [
     "BootstrapRS",
     "Budget",
     "BudgetSpent",
+    "CacheHealth",
     "Calibrate",
     "Calibration",
     "CallReport",
@@ -288,6 +295,8 @@ __all__ = [
     "Code",
     "CodeAct",
     "CodeLimits",
+    "Compacted",
+    "Compaction",
     "Comparison",
     "CompleteAndGrounded",
     "Completions",
@@ -327,6 +336,7 @@ __all__ = [
     "FieldPartial",
     "File",
     "Finished",
+    "Fold",
     "Health",
     "History",
     "HistoryLoss",
@@ -364,6 +374,7 @@ __all__ = [
     "MalformedToolCall",
     "MapResult",
     "McpServerError",
+    "Memory",
     "Message",
     "MetricError",
     "ModelCall",
@@ -411,6 +422,7 @@ __all__ = [
     "Signature",
     "SignatureError",
     "SigwireError",
+    "Skills",
     "StateError",
     "StreamCancelled",
     "SubprocessInterpreter",
@@ -450,6 +462,7 @@ __all__ = [
     "averify",
     "bfcl_match",
     "cache",
+    "cache_health",
     "check",
     "compare",
     "configure",

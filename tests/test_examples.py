@@ -52,6 +52,13 @@ def test_the_team_has_one_tree_and_refunds_once(tmp_path: Path) -> None:
     assert "the outer model read order 1042 refunded; refunded: [1042]" in done.stdout
 
 
+def test_the_long_session_keeps_its_turns_and_finds_one(tmp_path: Path) -> None:
+    done = example("long_session.py", tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "60 turns are kept" in done.stdout
+    assert "> Order 1003 is for Dara" in done.stdout
+
+
 @pytest.mark.long
 def test_the_quickstart_runs_with_a_model_over_http(tmp_path: Path) -> None:
     with FakeProvider(LM("offline/lexical"), key="sk-mine") as provider:

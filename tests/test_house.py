@@ -125,9 +125,9 @@ NO_OPTIONS = {
     "keywords are options of the user's own model": "BaseLM",
     "marks a type, and makes no value": "Injected",
     "values that calls make, and listeners: a check would cost every call, and Python's TypeError names the keyword": (
-        "AgentRun ApprovalAsked AskStart BaseCallback BatchRun CallReport Choice Comparison Completions DataSplit "
+        "AgentRun ApprovalAsked AskStart BaseCallback BatchRun CallReport Choice Compacted Comparison Completions DataSplit "
         "EvaluationProgress EvaluationResult ExampleDone ExperimentPlan ExperimentProgress ExperimentResult FetchedFile "
-        "FieldDelta FieldEnd FieldPartial Finished LMWarning LanguageModel LimitState Loss MapResult Message ModelCall "
+        "FieldDelta FieldEnd FieldPartial Finished Fold LMWarning LanguageModel LimitState Loss MapResult Message ModelCall "
         "OptimizationReport PendingCall PointDone PortableHistory Preview ProgramDifference ReActStep Reasoned Reasoning "
         "ReasoningDelta Repair Reproduction Request Response Score SearchProgress TextDelta ToolCall ToolCallDelta "
         "ToolCallEnd ToolCallStart ToolCalls ToolDone ToolResult Usage UsageUpdate Verification Where"

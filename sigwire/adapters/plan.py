@@ -170,11 +170,23 @@ class Plan:
             messages.append(Message("user", self.setup.layout.write_inputs(inputs, after=reminder)))
         # All of a conversation is repeated by other requests, else the messages up to the demos.
         repeated = (first, len(messages)) if history else (first,) if demos else ()
+        part = (
+            self._repeated_part(inputs, history, first, len(messages) - 1) if self.setup.layout.has_repeated else None
+        )
         if not prompt.specs:
-            return Request(
-                tuple(messages), response_format=self.parts.response_format, options=settings, repeated=repeated
-            )
-        return Request(tuple(messages), prompt.specs, choice, parallel, self.parts.response_format, settings, repeated)
+            choice = parallel = None
+        form = self.parts.response_format
+        return Request(tuple(messages), prompt.specs, choice, parallel, form, settings, repeated, part)
+
+    def _repeated_part(self, inputs: FieldValues, history: Any, first: int, last: int) -> tuple[int, int] | None:
+        """Return the message that starts with inputs of many calls, and the number of their parts.
+
+        ``first`` is the first message behind instructions and demos: a turn of the history, if there is one.
+        """
+        turns: Sequence[Any] = getattr(history, "messages", history) or ()
+        values = turns[0] if turns else inputs
+        count = self.setup.layout.repeated_parts(values) if is_mapping(values) else 0
+        return (first if turns else last, count) if count else None
 
     def _tool_prompt(self, inputs: FieldValues, choice: ToolChoice | None) -> ToolPrompt:
         prompts = self.parts.tool_prompts

@@ -4,7 +4,7 @@ eval        an evaluation                       view           the report of an 
 export      records in another format           preview        the request of a call, without the call
 check       what a model does not take          optimize       a search
 models      providers, keys and prices          doctor         facts for a bug report
-verify      what a model really does
+verify      what a model really does            cache          what the prompt cache read of recorded calls
 completion  completions of shells               fake_provider  a provider on the loopback interface
 scale       runs over many rows: coordinator, batch
 

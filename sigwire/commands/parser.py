@@ -23,6 +23,7 @@ VERBS: Mapping[str, str] = {
     "preview": "print the request of a call, without the call",
     "check": "list what a model does not take of a program",
     "optimize": "search for a better program",
+    "cache": "what the provider's prompt cache read of recorded calls",
     "models": "list providers, keys and prices",
     "verify": "ask a model what it really does",
     "doctor": "print facts for a bug report",

@@ -22,6 +22,7 @@ from itertools import zip_longest
 from reprlib import repr as short
 from typing import Any, ClassVar, Literal, TypeAlias, cast, get_args
 
+from sigwire.core.fold import Fold
 from sigwire.core.json import JsonObject, JsonValue, Value, dumps
 from sigwire.core.messages import Part
 from sigwire.core.narrow import is_mapping
@@ -32,8 +33,8 @@ from sigwire.errors import StateError
 from sigwire.show.card import BoundedRepr
 
 __all__ = [
-    "ApprovalAsked", "AskStart", "ChoiceEnd", "Cut", "FieldDelta", "FieldEnd", "FieldPartial", "Finished", "PartEnd",
-    "ProgramEvent", "ReasoningDelta", "ResponseEnd", "ResponseStart", "StreamEvent", "TextDelta", "ToolCallDelta",
+    "ApprovalAsked", "AskStart", "ChoiceEnd", "Compacted", "Cut", "FieldDelta", "FieldEnd", "FieldPartial", "Finished",
+    "PartEnd", "ProgramEvent", "ReasoningDelta", "ResponseEnd", "ResponseStart", "StreamEvent", "TextDelta", "ToolCallDelta",
     "ToolCallEnd", "ToolCallStart", "ToolDone", "UsageUpdate", "by_word", "collect", "event_from_json", "events_of",
     "one_chunk",
 ]  # fmt: skip
@@ -216,6 +217,14 @@ class ApprovalAsked(_Event):
 
 
 @dataclass(frozen=True, slots=True)
+class Compacted(_Event):
+    """The conversation was folded: later requests leave turns out."""
+
+    kind: ClassVar[str] = "compacted"
+    fold: Fold
+
+
+@dataclass(frozen=True, slots=True)
 class Finished(BoundedRepr):
     """The last event of a program's stream: its value."""
 
@@ -253,7 +262,7 @@ StreamEvent: TypeAlias = (
 """The events of a model's stream."""
 
 ProgramEvent: TypeAlias = (
-    StreamEvent | AskStart | FieldDelta | FieldPartial | FieldEnd | ToolDone | ApprovalAsked | Finished
+    StreamEvent | AskStart | FieldDelta | FieldPartial | FieldEnd | ToolDone | ApprovalAsked | Compacted | Finished
 )
 """The events of a program's stream."""
 

@@ -235,7 +235,7 @@ class Meta:
 
     ``evidence``: of deciding outputs, by path.
     ``report``: the ``CallReport`` of a program in which others ran. A predictor has none: ``made_by`` (its class) and
-    ``seconds`` are kept for one that is read.
+    ``seconds`` are kept for one that is read. ``cache_breaks``: those of the run of an agent (``CacheBreak``).
     """
 
     signature: DeclaresFields | None = None
@@ -249,6 +249,7 @@ class Meta:
     report: Any = None
     made_by: str = ""
     seconds: float = 0.0
+    cache_breaks: Sequence[Any] = ()
     evidence: Any = None
 
     def with_report(self, report: Any) -> Self:
@@ -256,7 +257,8 @@ class Meta:
         if type(self) is not Meta:
             return replace(self, report=report)
         known = self.signature, self.response, self.choice, self.repairs, self.mode, self.attempts, self.completions
-        return type(self)(*known, self.lm_usage, report, self.made_by, self.seconds, self.evidence)
+        rest = self.lm_usage, report, self.made_by, self.seconds, self.cache_breaks, self.evidence
+        return type(self)(*known, *rest)
 
 
 _NO_META = Meta()

@@ -43,7 +43,8 @@ class Request(Value, HasCard):
     ``tools`` are read from any public form of a tool (``core.tools.specs``); others raise ``ToolDefinitionError``. They may
     be a ``MemoTuple``, if its specs never change: codecs then encode the specs once. ``repeated``: how many of the first
     messages other requests repeat, ascending: instructions and demos; all messages of a conversation. Prompt caches are
-    marked there, if the provider has marks.
+    marked there, if the provider has marks. ``repeated_part``: a message, and how many of its first parts many requests repeat
+    (``InputField(repeats=True)``).
 
     >>> request = Request((Message.user("Hi"),), options={"temperature": 0.0})
     >>> Request.from_json(request.to_json()) == request
@@ -58,6 +59,7 @@ class Request(Value, HasCard):
     response_format: ResponseFormat | None = None
     options: JsonObject = field(default_factory=dict[str, JsonValue])
     repeated: tuple[int, ...] = ()
+    repeated_part: tuple[int, int] | None = None
 
     def __post_init__(self) -> None:
         choice: Any = self.tool_choice
@@ -82,6 +84,7 @@ class Request(Value, HasCard):
             self.response_format,
             options,
             self.repeated,
+            self.repeated_part,
         )
 
 

@@ -121,7 +121,7 @@ class Attempt(Value):
     limiter and ``waited`` between retries came before. ``cost``: US dollars. Equality ignores times, status and request id.
     """
 
-    purpose: Literal["ask", "repair", "extract", "retry", "redial", "fallback", "skip", "joined"] = "ask"
+    purpose: Literal["ask", "repair", "extract", "summarize", "retry", "redial", "fallback", "skip", "joined"] = "ask"
     model: str | None = None
     usage: Usage = Usage()
     error: str | None = None

@@ -22,6 +22,7 @@ from sigwire.dspy.agents import AgentRun, ReAct
 from sigwire.modules.agents.run import ReActStep
 from sigwire.modules.agents.session import ChatSession
 from sigwire.modules.agents.toolbox import Toolbox
+from sigwire.modules.context.compaction import Compaction
 
 # Code of models
 from sigwire.dspy.predict.code import RLM, CodeAct, ProgramOfThought
@@ -38,6 +39,8 @@ from sigwire.dspy.tools import Tool, ToolCalls
 from sigwire.mcp.errors import McpServerError
 from sigwire.mcp.servers import mcp_tools
 from sigwire.modules.agents.running_call import current_call
+from sigwire.modules.memory import Memory
+from sigwire.modules.skills import Skills
 
 # Models
 from sigwire.core.capabilities import Capabilities
@@ -66,11 +69,13 @@ from sigwire.core.report import CallReport
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import Choice, LMWarning, Repair, Response, Usage
 from sigwire.dspy.settings import track_usage
+from sigwire.lm.preview.cache_health import CacheHealth, cache_health
 
 # Events of a stream
 from sigwire.core.events import (
     ApprovalAsked,
     AskStart,
+    Compacted,
     FieldDelta,
     FieldEnd,
     FieldPartial,
@@ -183,6 +188,7 @@ from sigwire.media.fetching import fetch
 from sigwire.media.policy import FetchPolicy, FetchedFile
 
 # Histories
+from sigwire.core.fold import Fold
 from sigwire.dspy.types import History
 from sigwire.lm.histories.losses import HistoryLoss, Loss
 from sigwire.lm.portable import PortableHistory, to_provider
@@ -332,6 +338,7 @@ __all__ = [
     "BootstrapRS",
     "Budget",
     "BudgetSpent",
+    "CacheHealth",
     "Calibrate",
     "Calibration",
     "CallReport",
@@ -352,6 +359,8 @@ __all__ = [
     "CodeInterpreter",
     "CodeInterpreterError",
     "CodeLimits",
+    "Compacted",
+    "Compaction",
     "Comparison",
     "CompleteAndGrounded",
     "Completions",
@@ -395,6 +404,7 @@ __all__ = [
     "File",
     "FinalOutput",
     "Finished",
+    "Fold",
     "Health",
     "History",
     "HistoryLoss",
@@ -439,6 +449,7 @@ __all__ = [
     "MalformedToolCall",
     "MapResult",
     "McpServerError",
+    "Memory",
     "Message",
     "MetricError",
     "ModelCall",
@@ -492,6 +503,7 @@ __all__ = [
     "SignatureError",
     "SignatureMeta",
     "SigwireError",
+    "Skills",
     "StateError",
     "StatusMessage",
     "StatusMessageProvider",
@@ -542,6 +554,7 @@ __all__ = [
     "bfcl_match",
     "bootstrap_trace_data",
     "cache",
+    "cache_health",
     "check",
     "clients",
     "compare",

@@ -33,7 +33,7 @@ from sigwire.dspy.settings import settings
 from sigwire.dspy.tools import Tool
 from sigwire.effects.steps import FunctionEffect, Steps
 from sigwire.errors import CallerError, ConfigurationError, ContextWindowExceededError, ModelError, warn_user
-from sigwire.modules.agents import conversation, react
+from sigwire.modules.agents import react
 from sigwire.modules.agents.large_results.shortening import shorten
 from sigwire.modules.agents.run import Termination
 from sigwire.modules.agents.run_state import RunState
@@ -42,6 +42,7 @@ from sigwire.modules.calling import called_steps
 from sigwire.modules.chain_of_thought import ChainOfThought
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict, signature_of
+from sigwire.modules.turn_text import as_text
 from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import SignatureMeta
 from sigwire.signatures.types.history import History
@@ -270,7 +271,7 @@ class TextReAct(react.ReAct[P, S]):
 
     def _as_text(self, run: _TextRun) -> str:
         """Return the trajectory for a prompt; results longer than ``max_output`` are cut."""
-        before = [conversation.as_text(run.before)] if len(run.before) else []
+        before = [as_text(run.before)] if len(run.before) else []
         texts: list[str] = []
         for name, value in run.trajectory.items():
             kind, _, number = name.rpartition("_")

@@ -43,7 +43,7 @@ from sigwire.overriding import check_overrides
 if TYPE_CHECKING:
     from sigwire.core.events import StreamEvent
     from sigwire.lm.policy.failover.targets import RouteTarget
-    from sigwire.lm.preview.draft import Draft
+    from sigwire.lm.preview.draft import RequestDraft
     from sigwire.lm.preview.preview import Preview
     from sigwire.lm.preview.printing import HistoryFormat
 
@@ -279,11 +279,11 @@ class BaseLM:
         asked = request if isinstance(request, Request) else decode_call(request)
         return preview_of(self, _wrapped_request(asked), self._draft, self._history, self._overrides)
 
-    def _draft(self, request: Request) -> Draft:
+    def _draft(self, request: Request) -> RequestDraft:
         """Return the request as the model sends it, with its encoding if it has one."""
-        from sigwire.lm.preview.draft import Draft
+        from sigwire.lm.preview.draft import RequestDraft
 
-        return Draft(request)
+        return RequestDraft(request)
 
     def steps(self, request: Request, *, streamed: bool = False, prompt: str | None = None) -> Steps[Response]:
         """Answer a request in steps. If ``streamed``, they emit the events of the answer. ``prompt`` is for the log."""

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from sigwire.lm.policy.failover.records import HealthTable
     from sigwire.lm.policy.failover.targets import RouteTarget
     from sigwire.lm.policy.money.prices import Price
-    from sigwire.lm.preview.draft import Draft
+    from sigwire.lm.preview.draft import RequestDraft
 
 __all__ = ["LM"]
 
@@ -215,7 +215,7 @@ class LM(BaseLM):
         request, choice = self._with_options(request)
         return Call(request, self._target, streamed=streamed, timeout=self._total), choice
 
-    def _draft(self, request: Request) -> Draft:
+    def _draft(self, request: Request) -> RequestDraft:
         from sigwire.lm.preview.draft import draft_of  # only previews need it
 
         call, choice = self._call(request, streamed=False)

@@ -38,7 +38,7 @@ __all__ = ["CallContext", "answer_steps", "collector_around", "meta_of"]
 
 collector_around: Callable[[], object] = collector.get
 """Return the collector of the running code, ``None`` if nothing collects."""
-_Purpose: TypeAlias = Literal["ask", "repair", "extract", "retry"]
+_Purpose: TypeAlias = Literal["ask", "repair", "extract", "summarize", "retry"]
 
 
 @dataclass(slots=True, eq=False)

@@ -116,7 +116,8 @@ class Ask:
     def fingerprint(self) -> JsonObject:
         """Return the model and the request as JSON, without secrets and cache marks."""
         request = self.request.to_json()
-        request.pop("repeated", None)
+        for name in ("repeated", "repeated_part"):
+            request.pop(name, None)
         return {"model": self.lm.model, **request, "options": storable_options(self.request.options)}
 
     def dump(self, value: Response) -> JsonObject:

@@ -10,13 +10,14 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, NoReturn, Protocol, TypeAlias, cast
 
-from sigwire.core.response import Response
+from sigwire.core.response import LMWarning, Response
 from sigwire.effects.performing import Frame, performing
 from sigwire.effects.steps import Steps, run
 from sigwire.errors import BudgetSpent, ConfigurationError
 from sigwire.lm.policy.money.budget import Budget
 from sigwire.lm.preview.preview import Preview, preview_of
 from sigwire.modules.ask import Ask
+from sigwire.modules.planned_folds import planned_folds, planning
 from sigwire.modules.tree.walk import Predictor
 from sigwire.observe.place import running
 from sigwire.settings import context
@@ -90,7 +91,7 @@ def drive_program(
     }
     try:
         # The budget refuses the calls that no predictor makes.
-        with context(**settings), performing(Frame(perform)), Budget(tokens=1):
+        with context(**settings), performing(Frame(perform)), Budget(tokens=1), planning():
             return run(program.call_steps(*args, **kwargs))
     except BudgetSpent as error:
         raise ConfigurationError(
@@ -102,7 +103,15 @@ def drive_program(
 def _preview_of_ask(ask: Ask, paths: Mapping[int, str]) -> Preview:
     lm: Any = ask.lm
     made = lm.preview(ask.request) if hasattr(lm, "preview") else preview_of(lm, ask.request)
-    return replace(cast(Preview, made), path=paths.get(id(ask.asker)), turn=running.get().turn)
+    made = replace(cast(Preview, made), path=paths.get(id(ask.asker)), turn=running.get().turn)
+    if planned := planned_folds.get():
+        fold = planned.pop()
+        text = (
+            f"the call folds its conversation first: turns 0 to {fold.upto - 1} are left out, {fold.tokens_before:,} → "
+            f"{fold.tokens_after:,} tokens. The preview shows the request without the fold."
+        )
+        made = replace(made, warnings=(*made.warnings, LMWarning("compaction", text)))
+    return made
 
 
 # --- lm=, demos= and config= of a program that does not take them -----------------------------------------

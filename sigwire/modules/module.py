@@ -492,8 +492,14 @@ class Module(ChecksKeywords, Walkable, HasCard):
         return self._log
 
     def dump_state(self) -> JsonObject:
-        """Return the state of every parameter by name, as JSON without secrets."""
-        return {name: parameter.dump_state() for name, parameter in self.named_parameters()}
+        """Return the state of every parameter by name, as JSON without secrets.
+
+        The predictor of summaries of an agent is omitted unless it was changed.
+        """
+        known = self.named_parameters()
+        return {
+            name: parameter.dump_state() for name, parameter in known if not getattr(parameter, "is_default", False)
+        }
 
     def load_state(
         self, state: FieldValues, *, lm: LanguageModel | None = None, allow_unsafe_lm_state: bool = False
@@ -510,7 +516,21 @@ class Module(ChecksKeywords, Walkable, HasCard):
         return self
 
     def _prepare(self, state: FieldValues, unsafe: bool) -> list[Callable[[], None]]:
-        return saving.prepare(type(self).__name__, dict(self.named_parameters()), state, unsafe, held_names(self))
+        known = dict(self.named_parameters())
+        given: Any = state  # of any type, which saving.prepare refuses
+        if isinstance(given, Mapping) and (
+            unknown := [str(name) for name in given if name not in known and str(name).endswith("summary")]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        ):
+            self._make_summaries(unknown)
+            known = dict(self.named_parameters())
+        return saving.prepare(type(self).__name__, known, state, unsafe, held_names(self))
+
+    def _make_summaries(self, names: Sequence[str]) -> None:
+        """Make the predictors of summaries that a state has: an agent makes its own at first use."""
+        paths = {f"self.{name}".rpartition(".")[0] for name in names}
+        for path, part in list(self.named_sub_modules()):
+            if path in paths and hasattr(part, "compaction"):
+                getattr(part, "summary", None)
 
     def save(self, path: str | PathLike[str], save_program: bool = False) -> None:
         """Write the state to a ``.json`` file. Raises ``StateError`` for other suffixes and for ``save_program=True``.

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from array import array
 from base64 import b64decode, b64encode
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import log, sqrt
+from math import sqrt
 from operator import is_
 from typing import Any, cast
 
@@ -20,7 +19,7 @@ from sigwire.core.tools.tool import Tool
 from sigwire.errors import ConfigurationError, StateError
 from sigwire.signatures.fields import SignatureSpec
 
-__all__ = ["NearestDemos", "Vectorizer"]
+__all__ = ["NearestDemos", "Vectorizer", "fields_text"]
 
 Vectorizer = Callable[[list[str]], Any]
 """A function of texts to their vectors, such as an embedding model."""
@@ -37,26 +36,26 @@ class NearestDemos:
         if count < 1:
             raise ConfigurationError(f"The number of nearest demos is above 0, not {count}.")
         self.count, self.vectorizer = count, vectorizer
-        self._indexed: tuple[tuple[object, ...], _WordIndex | _VectorIndex] | None = None
+        self._indexed: tuple[tuple[object, ...], _TextIndex | _VectorIndex] | None = None
 
     def choose(self, demos: Sequence[object], inputs: FieldValues, spec: SignatureSpec | None = None) -> list[object]:
         """Return the demos for a call. ``spec``: of its signature, by whose types values are compared."""
         if len(demos) <= self.count:
             return list(demos)
-        scores = self._index(demos, list(inputs), spec).scores(_text_of(inputs, inputs, spec), self.vectorizer)
+        scores = self._index(demos, list(inputs), spec).scores(fields_text(inputs, inputs, spec), self.vectorizer)
         best = sorted(range(len(demos)), key=lambda at: (-scores[at], at))[: self.count]
         return [demos[at] for at in reversed(best)]
 
     def _index(
         self, demos: Sequence[object], names: list[str], spec: SignatureSpec | None
-    ) -> _WordIndex | _VectorIndex:
+    ) -> _TextIndex | _VectorIndex:
         found = self._indexed
         if found is not None and len(found[0]) == len(demos) and all(map(is_, found[0], demos)):
             index = found[1]
             if isinstance(index, _VectorIndex) == (self.vectorizer is not None):
                 return index
-        texts = [_text_of(_fields_of(demo), names, spec) for demo in demos]
-        made = _WordIndex(texts) if self.vectorizer is None else _VectorIndex(_vectors(self.vectorizer, texts))
+        texts = [fields_text(_fields_of(demo), names, spec) for demo in demos]
+        made = _TextIndex(texts) if self.vectorizer is None else _VectorIndex(_vectors(self.vectorizer, texts))
         self._indexed = (tuple(demos), made)
         return made
 
@@ -88,19 +87,19 @@ class NearestDemos:
         return f"NearestDemos({self.count})"
 
 
-class _WordIndex:
-    """Texts by their words. The weight of a word is the logarithm of the share of texts without it."""
+class _TextIndex:
+    """Texts by their words."""
 
     def __init__(self, texts: Sequence[str]) -> None:
-        self._words = [_words(text) for text in texts]
-        counts = Counter(word for words in self._words for word in words)
-        self._weights = {word: log((len(texts) + 1) / count) for word, count in counts.items()}
-        self._norms = [sqrt(sum(self._weights[word] ** 2 for word in words)) for words in self._words]
+        from sigwire.core.words import WordIndex  # loaded when demos are first chosen
+
+        self._index = WordIndex[int]()
+        for number, text in enumerate(texts):
+            self._index.add(number, text)
 
     def scores(self, text: str, vectorizer: object) -> list[float]:
-        asked, weights = _words(text), self._weights
-        shared = [sum(weights[word] ** 2 for word in sorted(words & asked)) for words in self._words]
-        return [value / norm if norm else 0.0 for value, norm in zip(shared, self._norms, strict=True)]
+        found = dict(self._index.search(text, len(self._index)))
+        return [found.get(number, 0.0) for number in range(len(self._index))]
 
 
 class _VectorIndex:
@@ -126,11 +125,17 @@ def _vectors(vectorizer: Vectorizer, texts: list[str]) -> list[list[float]]:
     return made
 
 
-def _text_of(fields: Mapping[str, Any], names: Iterable[str], spec: SignatureSpec | None) -> str:
-    """Return the values of some fields as text, by their types. Tools are not compared."""
+def fields_text(
+    fields: Mapping[str, Any], names: Iterable[str] | None = None, spec: SignatureSpec | None = None
+) -> str:
+    """Return the values of fields as text, by their types; ``names``: of some. Tools are not compared.
+
+    >>> fields_text({"question": "Where?", "days": [1, 2]})
+    'Where? | [1,2]'
+    """
     parts: list[str] = []
     dump = plain_of if spec is None else spec.dump
-    for name in names:
+    for name in fields if names is None else names:
         value: object = fields.get(name)
         if value is not None and not isinstance(value, Tool) and name != "tools":
             plain = value if isinstance(value, str) else dump({name: value})[name]
@@ -140,11 +145,3 @@ def _text_of(fields: Mapping[str, Any], names: Iterable[str], spec: SignatureSpe
 
 def _fields_of(demo: object) -> Mapping[str, Any]:
     return demo if is_mapping(demo) else vars(demo)
-
-
-def _words(text: str) -> frozenset[str]:
-    from sigwire.lm.offline.words import STOP_WORDS, words  # loaded when demos are first chosen
-
-    return frozenset(
-        word.stem for word in words(text) if word.text[0].isalnum() and word.text.lower() not in STOP_WORDS
-    )

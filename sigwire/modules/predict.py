@@ -245,7 +245,7 @@ class Predict(ReadingCalls[P, S], Predictor):
         if call.leaf is not None:
             call.leaf.end(meta_of(prediction))
         if values.trace is not None:
-            _append_trace(values, (self, inputs, prediction))
+            append_trace(values, (self, inputs, prediction))
         return prediction
 
     def _deciding(
@@ -259,6 +259,16 @@ class Predict(ReadingCalls[P, S], Predictor):
         adapter = values.adapter or default_adapter()
         reader: LanguageModel = adapter.reading_model() or lm
         return prepare(type(self).__name__, cast("SignatureClass", signature), reader, given, self.decisions, asked)
+
+    def request_of(self, inputs: FieldValues) -> tuple[LanguageModel, Plan, Request]:
+        """Return the model, the plan and the request of a call with checked inputs. Nothing is asked."""
+        values, given = self.settings_of_call(), dict(inputs)
+        lm = resolve_lm(self.lm, type(self).__name__)
+        options, _ = self._options({name: given.pop(name) for name in ("config",) if name in given})
+        plan = type(self).plan_for(self, self.signature, lm, values, options)
+        demos = self.demos if self.nearest is None else self.nearest.choose(self.demos, given, self.signature.spec)
+        overlay = self._overlay(plan, given) if self.tool_texts else None
+        return lm, plan, (overlay or plan).format(given, demos, options)
 
     def settings_of_call(self) -> Settings:
         """Return the settings of a call, with the adapter of the predictor."""
@@ -447,7 +457,8 @@ class CallInTool(tuple[Any, ...]):
     tool_call: Any
 
 
-def _append_trace(values: Settings, entry: tuple[object, ...]) -> None:
+def append_trace(values: Settings, entry: tuple[object, ...]) -> None:
+    """Add a call of a predictor to the trace of the settings."""
     trace = cast("list[object]", values.trace)
     if (call := ACTIVE_TOOL_CALL.get()) is not None:
         entry = CallInTool(entry)

@@ -37,6 +37,7 @@ def locate(
     """Add facts to the place of an error. ``paths`` are those of the modules inside ``module``, by id.
 
     ``is_innermost`` drops earlier facts: an exception object may be raised by several calls. Interrupts are not changed.
+    ``hook``: the attribute of the next module around whose function raised it.
     """
     if not isinstance(error, Exception):
         return
@@ -48,6 +49,8 @@ def locate(
         where, key, behind, in_tool = before.where, before.module, before.behind, before.in_tool
         if "tool" in facts:
             in_tool = _joined(f"tools[{facts['tool']!r}]", where.path)
+    if (hook := facts.pop("hook", None)) is not None:
+        key, in_tool = 0, _joined(hook, where.path)
     if module is not None:
         if key not in paths:
             key, behind = id(module), in_tool

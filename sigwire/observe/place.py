@@ -15,8 +15,17 @@ from typing import NamedTuple, Protocol
 from sigwire.core.request import Request
 
 __all__ = [
-    "OpenQuestion", "Running", "asked", "enter", "find_history_size_with", "find_paths_with", "kept_calls",
-    "path_in", "path_of", "running",
+    "OpenQuestion",
+    "Running",
+    "asked",
+    "enter",
+    "find_history_size_with",
+    "find_paths_with",
+    "kept_calls",
+    "path_in",
+    "path_of",
+    "prefix_moved",
+    "running",
 ]  # fmt: skip
 
 
@@ -29,6 +38,10 @@ class Running(NamedTuple):
 
 
 running: ContextVar[Running] = ContextVar("sigwire_running", default=Running())  # noqa: B039  (immutable)
+
+
+prefix_moved: ContextVar[str] = ContextVar("sigwire_prefix_moved", default="")
+"""Why an agent sends another start of its conversation than before: "fold", "on_turn"; "" if it does not."""
 
 
 class OpenQuestion(Protocol):

@@ -23,10 +23,11 @@ from sigwire.observe.place import path_in, running
 
 __all__ = [
     "CallNode", "Leaf", "add_entry", "collected", "entries_of_call", "failed_attempts", "is_collecting", "label_first",
-    "leaf_of", "question_steps", "reports_of", "with_report",
+    "leaf_of", "question_steps", "reports_of", "with_cache_breaks", "with_report",
 ]  # fmt: skip
 
 T = TypeVar("T")
+R = TypeVar("R", bound=Record)
 
 
 class Leaf:
@@ -284,6 +285,12 @@ def with_report(value: T, report: CallReport | None) -> T:
     known: Meta = value._meta  # pyright: ignore[reportPrivateUsage]
     meta = known.with_report(report)
     keys = value._input_keys  # pyright: ignore[reportPrivateUsage]
+    return new_record(type(value), dict(value.__dict__), keys, meta)
+
+
+def with_cache_breaks(value: R, breaks: Sequence[Any]) -> R:
+    """Return a result with the breaks of the prompt cache in its metadata."""
+    keys, meta = value._input_keys, replace(value._meta, cache_breaks=breaks)  # pyright: ignore[reportPrivateUsage]
     return new_record(type(value), dict(value.__dict__), keys, meta)
 
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
 __all__ = [
-    "ADDED_KEY", "AT_CALL_KEY", "UNSET", "InputField", "OutputField", "Unset", "added_output", "declare", "direction_of",
-    "extra_of", "redeclare",
+    "ADDED_KEY", "AT_CALL_KEY", "REPEATS_KEY", "UNSET", "InputField", "OutputField", "Unset", "added_output", "declare",
+    "direction_of", "extra_of", "redeclare",
 ]  # fmt: skip
 
 
@@ -30,13 +30,16 @@ def InputField(  # noqa: N802  (dataclass_transform's name for it)
     default: object = UNSET,
     default_factory: Callable[[], object] | None = None,
     init: Literal[True] = True,
+    repeats: bool = False,
     **constraints: Any,
 ) -> Any:
     """Declare an input of a signature class.
 
     ``desc`` (or pydantic's ``description``) describes the field to the model. ``default`` or ``default_factory`` makes the
     field optional. ``constraints`` are pydantic's, and shown to the model: ``gt ge lt le multiple_of min_length max_length
-    pattern ...``. Other keywords are kept in ``json_schema_extra``. ``init`` is for type checkers only.
+    pattern ...``. Other keywords are kept in ``json_schema_extra``. ``init`` is for type checkers only. ``repeats=True``: many
+    calls have the same value, such as a document. It is sent before other inputs, and the provider's prompt cache is marked
+    behind it.
 
     >>> from sigwire.signatures.signature import Signature
     >>> class Search(Signature):
@@ -47,7 +50,8 @@ def InputField(  # noqa: N802  (dataclass_transform's name for it)
     >>> Search.spec.field("k").constraints
     'at least 1'
     """
-    return declare("input", desc=desc, default=default, default_factory=default_factory, **constraints)
+    more = {REPEATS_KEY: True} if repeats else {}
+    return declare("input", desc=desc, default=default, default_factory=default_factory, **constraints, **more)
 
 
 def OutputField(  # noqa: N802
@@ -67,6 +71,10 @@ def OutputField(  # noqa: N802
 
 ADDED_KEY = "added"
 """The key in ``json_schema_extra`` of an output that a module added to a signature."""
+
+
+REPEATS_KEY = "repeats"
+"""The key in ``json_schema_extra`` of an input whose value many calls share."""
 
 
 AT_CALL_KEY = "refused_at_call"

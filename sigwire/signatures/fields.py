@@ -22,6 +22,7 @@ from sigwire.signatures.annotations import allows_none, is_untyped
 from sigwire.signatures.declarations import (
     ADDED_KEY,
     AT_CALL_KEY,
+    REPEATS_KEY,
     UNSET,
     Unset,
     declare,
@@ -112,6 +113,11 @@ class FieldSpec:
     def is_added(self) -> bool:
         """Whether a module added the output to the signature of its user, as ``ChainOfThought`` adds ``reasoning``."""
         return self._info is not None and ADDED_KEY in extra_of(self._info)
+
+    @property
+    def repeats(self) -> bool:
+        """Whether many calls have the same value of the input."""
+        return self._info is not None and bool(extra_of(self._info).get(REPEATS_KEY))
 
     def _build_adapter(self) -> TypeAdapter[Any]:
         from pydantic import TypeAdapter

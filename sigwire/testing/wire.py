@@ -29,7 +29,8 @@ from sigwire.testing.request_node import InvalidValue, RequestNode
 
 __all__ = [
     "USUAL_STATUSES", "Bounds", "FakeWire", "IdSequence", "ParsedRequest", "ReceivedRequest", "Rejected", "Status",
-    "arguments_of", "bearer", "numbers_of", "parts_of", "request_tokens", "spec", "tokens_of", "tool_names", "usage_of",
+    "arguments_of", "bearer", "numbers_of", "parts_of", "request_tokens", "spec", "tokens_of", "tool_names", "unloaded_tools",
+    "usage_of",
 ]  # fmt: skip
 
 Status: TypeAlias = "tuple[int, str, str | None]"
@@ -185,14 +186,31 @@ def numbers_of(body: RequestNode, bounds: Bounds) -> JsonObject:
     return options
 
 
-def spec(name: str, description: str, parameters: Any) -> JsonObject:
+def spec(name: str, description: str, parameters: Any, *, defer: bool = False) -> JsonObject:
     """Return a tool in the form of canonical requests."""
-    return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
+    deferred: JsonObject = {"defer_loading": True} if defer else {}
+    function: JsonObject = {"name": name, "description": description, "parameters": parameters, **deferred}
+    return {"type": "function", "function": function}
 
 
 def tool_names(tools: Iterable[JsonObject]) -> list[str]:
     """Return the names of the offered functions; built-in tools have none."""
     return [str(function["name"]) for tool in tools if isinstance(function := tool.get("function"), dict)]
+
+
+def unloaded_tools(parts: Iterable[Part], request: Request) -> list[str]:
+    """Return the deferred tools that the parts call and that no search of the conversation loaded.
+
+    The provider's search tool has found them before such a call.
+    """
+    deferred = {
+        str(function["name"])
+        for tool in request.tools
+        if isinstance(function := tool.get("function"), dict) and function.get("defer_loading")
+    }
+    past = dumps([message.to_json() for message in request.messages]) if deferred else ""
+    called = dict.fromkeys(part.name for part in parts if isinstance(part, ToolCall) and part.name in deferred)
+    return [name for name in called if dumps(name) not in past]
 
 
 def arguments_of(call: ToolCall) -> JsonObject:

@@ -39,7 +39,9 @@ APART = {
 }
 LONG = {"optimize.md", "optimize_extraction.py", "optimize_tools.py", "quickstart.py", "shop_both_ways.py", "triage.py"}
 STORED = {"quickstart.md", "stream_agent.py"}
-TIMES = re.compile(r"(?m)^(  (?:baseline|optimized) .*?) +(?:[\d.]+ [µm]?s|[\d:]+)$|(; )[\d,]+ to [\d,]+, about [\d,]+ tokens")
+TIMES = re.compile(
+    r"(?m)^(  (?:baseline|optimized) .*?) +(?:[\d.]+ [µm]?s|[\d:]+)$|(; )[\d,]+ to [\d,]+, about [\d,]+ tokens"
+)
 """The seconds of an evaluation are the last column of its table; a plan's tokens are corrected by the calls before it."""
 
 

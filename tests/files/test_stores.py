@@ -24,6 +24,7 @@ from sigwire.lm.policy.cache.store import DiskStore
 from sigwire.lm.policy.money.ledger import Reserved
 from sigwire.lm.policy.money.store import FileLedger
 from sigwire.lm.policy.money.sums import BudgetLimits, Sums
+from sigwire.modules.memory import Memory
 from tests.files.processes import at_once, busy_threads, fork, statuses
 
 FORMS: dict[str, Any] = json.loads(Path(__file__).with_name("forms.json").read_text())
@@ -68,6 +69,9 @@ KINDS = {
     "batches": Kind(
         BatchStore, lambda store, name: store.keep(name, 200, b"{}"),
         lambda store: sum(store.find(str(number)) is not None for number in range(100)), ConfigurationError,
+    ),
+    "memory": Kind(
+        Memory, lambda store, name: store.add(name), lambda store: len(store.notes()), StateError,
     ),
     "cache": Kind(
         lambda path: DiskStore(path.parent, 1 << 30), keep,

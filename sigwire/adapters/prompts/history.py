@@ -30,12 +30,13 @@ class HistoryWriter:
         self._cache: dict[int, tuple[object, tuple[Message, ...]]] = {}
 
     def extend(self, messages: list[Message], history: Any) -> None:
-        """Append the turns of a ``History``, or of a list of turns, to the messages. Raises ``InputError``."""
-        turns = getattr(history, "messages", None)
-        if turns is None:
+        """Append the view of a ``History``, or a list of turns, to the messages. Raises ``InputError``."""
+        view = getattr(history, "view", None)
+        if view is None:
             for turn in history:
                 messages.extend(self._write(turn))
             return
+        turns = view().messages
         cache, native = self._cache, self._turns.native
         for turn in turns:
             if native and type(turn) is Message:

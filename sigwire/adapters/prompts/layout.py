@@ -61,6 +61,7 @@ class Layout(ABC):
             (spec.name, self.text_before(spec.name), self.text_after(spec.name), FieldCodec(spec))
             for spec in visible.inputs
         )
+        self._repeated = frozenset(spec.name for spec in visible.inputs if spec.repeats)
         self.input_names = frozenset(name for name, *_ in self._inputs)
         self._has_media = any(codec.has_media for *_, codec in self._inputs)
         self._plain: tuple[tuple[str, str, str, Callable[[object], str]], ...] = tuple(
@@ -115,8 +116,33 @@ class Layout(ABC):
         """Return the structured output to request from the provider; ``None``: plain text."""
         return None
 
+    @property
+    def has_repeated(self) -> bool:
+        """Whether an input is one that many calls repeat."""
+        return bool(self._repeated)
+
+    def repeated_parts(self, values: FieldValues) -> int:
+        """Return how many of the first parts of a message with these inputs other calls repeat."""
+        repeated = {name: values[name] for name in self._repeated if name in values}
+        return len(self._write(repeated)) if repeated else 0
+
     def write_inputs(self, values: FieldValues, before: str = "", after: str = "") -> tuple[Part, ...]:
-        """Return the inputs in ``values``, between two texts, as the parts of a message."""
+        """Return the inputs in ``values``, between two texts, as the parts of a message.
+
+        Inputs that many calls repeat are first, as parts of their own.
+        """
+        if not self._repeated or self._repeated.isdisjoint(values):
+            return self._write(values, before, after)
+        others = {name: value for name, value in values.items() if name not in self._repeated}
+        first = self._write({name: value for name, value in values.items() if name in self._repeated}, before)
+        if self.input_names.isdisjoint(others) and not after:
+            return first
+        rest, last = self._write(others, "", after), first[-1]
+        if isinstance(last, TextPart):
+            return (*first[:-1], TextPart(f"{last.text}\n\n"), *rest)
+        return (*first, *rest)
+
+    def _write(self, values: FieldValues, before: str = "", after: str = "") -> tuple[Part, ...]:
         if self._has_media:
             return self._write_media(values, before, after)
         escape = self.escaper.escape

@@ -44,7 +44,7 @@ _NO_PARAMETERS: JsonObject = {"type": "object", "properties": {}}
 _MOST_VIEWS = 256
 _OPTIONS: Mapping[str, object] = {
     "timeout": None, "max_output": None, "parallel": True, "on_crash": "ask", "approve": None, "max_calls": None,
-    "repeat": False, "tunable": True, "on_error": None,
+    "repeat": False, "tunable": True, "on_error": None, "defer": None,
 }  # fmt: skip
 _ADDED: Mapping[str, object] = {"guards": (), "injected": {}}
 _NO_ARGUMENTS: tuple[JsonObject, ...] = ({}, {"type": "object"})
@@ -67,7 +67,8 @@ class Tool(ChecksKeywords, HasCard, HasHandler):
     ``max_calls`` is for one run of an agent; ``repeat=True`` allows equal calls with equal results without limit. ``config``
     has the settings of a built-in tool. ``metadata`` is JSON that models do not see, such as annotations of an MCP tool.
     ``tunable=False`` keeps optimizers from changing the texts. ``on_error`` is ``on_tool_error`` of ``ReAct``, for this tool
-    (``None``: as the agent).
+    (``None``: as the agent). ``defer``: an agent offers the tool only after a search of tools (``True``), from the start
+    (``False``), or as its ``tool_search`` decides (``None``).
     Tools are immutable. Raises ``ToolDefinitionError`` if name, schema or function cannot be offered.
 
     >>> def add(a: int, b: int = 1) -> int:
@@ -92,6 +93,7 @@ class Tool(ChecksKeywords, HasCard, HasHandler):
         "_views",
         "approve",
         "config",
+        "defer",
         "description",
         "guards",
         "handler",
@@ -130,6 +132,7 @@ class Tool(ChecksKeywords, HasCard, HasHandler):
     metadata: JsonObject
     tunable: bool
     on_error: OnError | None
+    defer: bool | None
     is_async: bool
     guards: tuple[Callable[[Any], object], ...]
     injected: Mapping[str, Injection]
@@ -158,6 +161,7 @@ class Tool(ChecksKeywords, HasCard, HasHandler):
         metadata: JsonObject | None = None,
         tunable: bool = True,
         on_error: OnError | None = None,
+        defer: bool | None = None,
     ) -> None:
         from sigwire.core.tools.inspection import is_async_function  # lazy: only tools need it
 
@@ -182,10 +186,14 @@ class Tool(ChecksKeywords, HasCard, HasHandler):
                 f"on_crash is one of {', '.join(known)}, not {short(on_crash)} (the tool {name!r}). Use one of these."
             )
         check_on_error(on_error, f"the tool {name!r}")
+        if defer not in (None, True, False):
+            raise ToolDefinitionError(
+                f"defer is True, False or None, not {short(defer)} (the tool {name!r}). Pass one of these."
+            )
         keep = partial(object.__setattr__, self)
         for part in ("name", name), ("description", description), ("handler", handler), ("config", config):
             keep(*part)
-        options = (timeout, max_output, parallel, on_crash, approve, max_calls, repeat, tunable, on_error)
+        options = (timeout, max_output, parallel, on_crash, approve, max_calls, repeat, tunable, on_error, defer)
         for option, value in zip(_OPTIONS, options, strict=True):
             keep(option, value)
         keep("is_async", handler is not None and is_async_function(handler))
@@ -428,6 +436,10 @@ class Tool(ChecksKeywords, HasCard, HasHandler):
             )
         self._required_handler()
         return self._copied(guards=(*self.guards, function))
+
+    def with_spec(self, spec: JsonObject) -> Tool:
+        """Return the tool with another form in requests; everything else is the tool's."""
+        return self._copied(_spec=spec)
 
     def _copied(self, **changes: object) -> Tool:
         made = object.__new__(type(self))

@@ -6,10 +6,10 @@ A turn is asked with ``variables_info``, ``repl_history`` and ``iteration``, so 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from keyword import iskeyword
-from typing import Any
+from typing import Any, cast
 
 from sigwire.core.example import Prediction
 from sigwire.core.record import FieldValues
@@ -28,7 +28,7 @@ from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError
 from sigwire.interpreters.code_result import CodeResult
 from sigwire.modules.agents.run import ReActStep
-from sigwire.modules.agents.toolbox import ToolsLike, as_tools
+from sigwire.modules.agents.toolbox import ToolsLike, as_tools, members_of
 from sigwire.modules.code.code_run import CodeReply
 from sigwire.modules.code.code_signatures import SessionSignatures
 from sigwire.modules.code.session_run import SessionInputs, SessionRun
@@ -59,9 +59,9 @@ def named_tools(tools: ToolsLike) -> list[Tool]:
         raise WrongTypeGiven(
             "tools must be a list, not a dict (making an RLM). Write tools=[f], or tools=[Tool(f, name='other')]."
         )
-    given: list[Any] = (
-        [] if tools is None else [tools] if callable(tools) or isinstance(tools, WebSearch) else list(tools)
-    )
+    is_one = callable(tools) or isinstance(tools, WebSearch) or members_of(tools) is not None
+    listed: Iterable[Any] = () if tools is None else [tools] if is_one else cast("Iterable[Any]", tools)
+    given = [each for tool in listed for each in members_of(tool) or (tool,)]
     if wrong := [tool for tool in given if not isinstance(tool, Tool) and not callable(tool)]:
         raise WrongTypeGiven(f"A tool must be callable, not {wrong[0]!r:.60} (making an RLM). Pass functions or Tools.")
     made = as_tools(given)
@@ -154,7 +154,7 @@ class ReplRun(SessionRun):
         self.described, self.setup = inputs.described, inputs.setup if isinstance(inputs, ReplInputs) else None
         self.history = History([Turn({"variables_info": inputs.described})])
 
-    def turn_inputs(self, limit: int) -> FieldValues:
+    def turn_inputs(self, limit: int, history: History) -> FieldValues:
         """Return DSPy's inputs of a turn."""
         number = f"{len(self.steps) + 1}/{limit}"
         return {"variables_info": self.described, "repl_history": self.log(), "iteration": number}
@@ -164,7 +164,7 @@ class ReplRun(SessionRun):
         most = self._most + _NOTE if self._shown is None else self._shown
         return REPLHistory(tuple(map(repl_entry, self.steps)), most)
 
-    def remove_old_results(self) -> bool:
+    def shorten(self) -> bool:
         """Show half of each long result from now on; return False if none is long."""
         shown = self.log().max_output_chars
         longest = max((min(len(entry.output), shown) for entry in self.log()), default=0)

@@ -23,7 +23,7 @@ from sigwire.core.response import Response
 from sigwire.effects.steps import Steps
 from sigwire.lm.openai_dicts import encode_call, encode_outputs
 from sigwire.lm.secrets import storable_options
-from sigwire.observe.place import path_of, running
+from sigwire.observe.place import path_of, prefix_moved, running
 
 __all__ = [
     "LOGS", "CallListener", "CallLog", "CallRecord", "Entry", "record_call", "record_failed_call", "recorded_steps",
@@ -42,7 +42,19 @@ class CallRecord:
     'm'
     """
 
-    __slots__ = ("_entry", "asker", "error", "model", "model_type", "prompt", "request", "response", "running", "time")
+    __slots__ = (
+        "_entry",
+        "asker",
+        "error",
+        "model",
+        "model_type",
+        "moved",
+        "prompt",
+        "request",
+        "response",
+        "running",
+        "time",
+    )
 
     def __init__(
         self,
@@ -57,6 +69,7 @@ class CallRecord:
         self.request, self.response, self.prompt = request, response, prompt
         self.error: Exception | None = None
         self.time, self.asker, self.running = time.time(), asker, running.get()
+        self.moved = prefix_moved.get()
         self._entry: Entry | None = None
 
     def __getstate__(self) -> tuple[None, dict[str, object]]:

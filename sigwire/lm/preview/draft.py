@@ -1,4 +1,4 @@
-"""``Draft``: a request as a model would send it, made by the code that sends it. Opens no socket and reads no key."""
+"""``RequestDraft``: a request as a model would send it, made by the code that sends it. Opens no socket and reads no key."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from sigwire.lm.policy.money.prices import Price
 from sigwire.lm.providers.address import EndpointResolver, ResolvedKey
 from sigwire.lm.providers.row import ApiKey
 
-__all__ = ["KEY_MARK", "CacheState", "Draft", "NamedKeyResolver", "draft_of"]
+__all__ = ["KEY_MARK", "CacheState", "NamedKeyResolver", "RequestDraft", "draft_of"]
 
 CacheState: TypeAlias = Literal["hit", "miss", "off"]
 KEY_MARK = "env:"
 """The mark before the name of an environment variable that stands for a key."""
 
 
-class Draft(NamedTuple):
+class RequestDraft(NamedTuple):
     """A request with the options of its model, and its encoding.
 
     ``http``: the exchange, with names in place of keys; ``body``: its JSON. ``arguments``: those of a package's function, if
@@ -52,18 +52,18 @@ class _ArgumentDrafts(Protocol):
     def first_arguments(self, call: Call) -> tuple[JsonObject, EncodedRequest]: ...
 
 
-def draft_of(backend: Any, call: Call, choice: CacheChoice, price: Price | None) -> Draft:
+def draft_of(backend: Any, call: Call, choice: CacheChoice, price: Price | None) -> RequestDraft:
     """Return the draft of a call. Raises ``CallerError`` if the request cannot be encoded."""
     request, state = call.request, cache_state(backend, call.request, choice)
     if hasattr(backend, "first_exchange"):
         drafts: _HttpDrafts = backend
         http, sent = drafts.first_exchange(call, NamedKeyResolver)
-        return Draft(request, http, sent.body, None, sent.warnings, sent.repeat, state, price)
+        return RequestDraft(request, http, sent.body, None, sent.warnings, sent.repeat, state, price)
     if hasattr(backend, "first_arguments"):
         package: _ArgumentDrafts = backend
         arguments, sent = package.first_arguments(call)
-        return Draft(request, None, sent.body, arguments, sent.warnings, sent.repeat, state, price)
-    return Draft(request, cache=state, price=price)
+        return RequestDraft(request, None, sent.body, arguments, sent.warnings, sent.repeat, state, price)
+    return RequestDraft(request, cache=state, price=price)
 
 
 class NamedKeyResolver(EndpointResolver):

@@ -16,7 +16,7 @@ from sigwire.core.request import Request
 from sigwire.core.response import LMWarning, Usage
 from sigwire.errors import CallerError, ConfigurationError
 from sigwire.lm.preview.curl import MASK, curl_command
-from sigwire.lm.preview.draft import CacheState, Draft
+from sigwire.lm.preview.draft import CacheState, RequestDraft
 from sigwire.lm.preview.tokens import TokenEstimate, estimate_tokens
 from sigwire.lm.secrets import Secret, redact_url
 from sigwire.show.card import Card, HasCard
@@ -66,7 +66,7 @@ class Preview(HasCard):
     cache: CacheState = "off"
     path: str | None = None
     turn: int | None = None
-    _draft: Draft = field(default=Draft(Request()), repr=False, compare=False)
+    _draft: RequestDraft = field(default=RequestDraft(Request()), repr=False, compare=False)
     _calls: Callable[[], Iterable[tuple[Request, int]]] = field(default=tuple, repr=False, compare=False)
 
     @cached_property
@@ -196,7 +196,7 @@ class Preview(HasCard):
 def preview_of(
     lm: Previewed,
     request: Request,
-    draft: Callable[[Request], Draft] | None = None,
+    draft: Callable[[Request], RequestDraft] | None = None,
     log: CallLog | None = None,
     overrides: Collection[str] = (),
 ) -> Preview:
@@ -206,9 +206,9 @@ def preview_of(
     """
     calls = partial(_counted, log)
     try:
-        made = Draft(request) if draft is None else draft(request)
+        made = RequestDraft(request) if draft is None else draft(request)
     except CallerError as error:
-        return Preview(lm.model, request, errors=(error,), _draft=Draft(request), _calls=calls)
+        return Preview(lm.model, request, errors=(error,), _draft=RequestDraft(request), _calls=calls)
     changed = [LMWarning("override", f"{' and '.join(sorted(overrides))} of the model may change the request")]
     return Preview(
         lm.model,

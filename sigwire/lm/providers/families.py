@@ -44,7 +44,8 @@ _CLAUDE_4 = replace(
 )
 _CLAUDE_OPUS_4 = replace(_CLAUDE_4, max_output=32_000)
 # Opus 4.1 is the first model that refuses both.
-_CLAUDE_4_5 = replace(_CLAUDE_4, temperature_or_top_p=True)
+_CLAUDE_4_1 = replace(_CLAUDE_OPUS_4, temperature_or_top_p=True)
+_CLAUDE_4_5 = replace(_CLAUDE_4, temperature_or_top_p=True, tool_search=True)
 # Sonnet 4.6: 128,000 at Anthropic, 64,000 on Bedrock and Vertex AI (LiteLLM).
 _CLAUDE_4_6 = replace(
     _CLAUDE,
@@ -53,10 +54,17 @@ _CLAUDE_4_6 = replace(
     prefill=False,
     temperature_or_top_p=True,
     cache_breakpoints=True,
+    tool_search=True,
     max_output=128_000,
 )
 _CLAUDE_4_7 = replace(
-    _CLAUDE, sampling="never", efforts=("off", *_EFFORTS), prefill=False, cache_breakpoints=True, max_output=128_000
+    _CLAUDE,
+    sampling="never",
+    efforts=("off", *_EFFORTS),
+    prefill=False,
+    cache_breakpoints=True,
+    tool_search=True,
+    max_output=128_000,
 )
 _CLAUDE_4_8 = replace(_CLAUDE_4_7, later_system=True)
 _CLAUDE_ALWAYS_THINKS = replace(
@@ -68,6 +76,7 @@ _CLAUDE_ALWAYS_THINKS = replace(
     later_system=True,
     prefill=False,
     cache_breakpoints=True,
+    tool_search=True,
     default_max_tokens=16384,  # thinking counts against it and cannot be switched off
     max_output=128_000,
 )
@@ -88,7 +97,7 @@ CLAUDE_RULES = (
     ),
     ModelRule.of("*claude-3-5* *claude-3.5*", _CLAUDE_3_5, json_schema=False, tools_with_json_schema=False),
     ModelRule.of("*claude-3* *claude-2* *claude-instant*", _CLAUDE_3, json_schema=False, tools_with_json_schema=False),
-    ModelRule.of("*claude-opus-4-1* *claude-opus-4.1*", replace(_CLAUDE_4_5, max_output=32_000), reasoning=True),
+    ModelRule.of("*claude-opus-4-1* *claude-opus-4.1*", _CLAUDE_4_1, reasoning=True),
     ModelRule.of("*claude-*-4-5* *claude-*-4.5*", _CLAUDE_4_5, reasoning=True),
     ModelRule.of("*claude-*-4-6* *claude-*-4.6*", _CLAUDE_4_6, reasoning=True),
     ModelRule.of("*claude-*-4-7* *claude-*-4.7*", _CLAUDE_4_7, reasoning=True),
@@ -171,8 +180,9 @@ _GPT_5_1 = ModelFacts(
     max_output=128_000,
 )
 _GPT_5_2 = replace(_GPT_5_1, efforts=("off", "low", "medium", "high", "xhigh"))
-# Since GPT-5.4 chat completions refuses tools with reasoning; the Responses API takes both.
-_GPT_5_4 = replace(_GPT_5_2, tools_with_reasoning=False)
+# Since GPT-5.4 chat completions refuses tools with reasoning; the Responses API takes both, and searches tools.
+# https://developers.openai.com/api/docs/guides/tools-tool-search
+_GPT_5_4 = replace(_GPT_5_2, tools_with_reasoning=False, tool_search=True)
 _GPT_5_5 = replace(_GPT_5_4, default_effort="medium")
 _GPT_5_6 = replace(
     _GPT_5_5, cache_breakpoints=True, max_output=None
@@ -217,7 +227,7 @@ OPENAI_RULES = (
     ModelRule.of("gpt-5-codex*", replace(_O_SERIES, max_output=128_000), wire="responses", reasoning=True, files=True),
     ModelRule.of(
         "gpt-?.?-pro* gpt-?-pro* gpt-?.?-codex* gpt-?-codex*",
-        replace(_ALWAYS_REASONS, cache_breakpoints=False),
+        replace(_ALWAYS_REASONS, cache_breakpoints=False, tool_search=False),
         wire="responses",
         reasoning=True,
         files=True,

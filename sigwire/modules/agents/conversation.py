@@ -1,4 +1,4 @@
-"""Histories of ReAct: complete, shorten and print them. Pure functions from histories to histories.
+"""Histories of ReAct: complete them, and read them. Pure functions from histories to histories.
 
 The functions keep two rules of all providers: a message with calls is followed by one message with a result for each call,
 and call ids are unique in the conversation.
@@ -6,24 +6,22 @@ and call ids are unique in the conversation.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Iterator, Sequence
+from collections.abc import Collection, Container, Iterator, Sequence
 
 from sigwire.core.json import dumps
 from sigwire.core.messages import Message, Part
-from sigwire.core.record import FieldValues, to_plain
+from sigwire.core.record import FieldValues
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.modules.agents.tool_run import ToolRun
 from sigwire.signatures.fields import SignatureSpec
-from sigwire.signatures.types.history import AnyTurn, History, Turn
+from sigwire.signatures.types.history import AnyTurn, History, Turn, regrouped
 
 __all__ = [
-    "INTERRUPTED", "answer_open_calls", "answer_text", "as_text", "earlier_history", "interrupted_result", "latest_inputs",
-    "shorten_history", "with_calls_that_ran", "without_outputs",
+    "INTERRUPTED", "answer_open_calls", "answer_text", "earlier_history", "interrupted_result", "latest_inputs",
+    "with_calls_that_ran", "without_outputs",
 ]  # fmt: skip
 
 INTERRUPTED = "The call was interrupted. It may or may not have taken effect."
-_REMOVED = "[Result removed to save space: {} characters]"
-_LARGE_RESULT = 200  # characters
 
 
 def earlier_history(before: object, spec: SignatureSpec) -> History:
@@ -39,25 +37,27 @@ def answer_open_calls(history: History) -> History:
 
     An interrupt or the user may have truncated a history anywhere. Added results have the text ``INTERRUPTED``.
     """
-    turns = list(_answered_turns(history.messages))
-    unchanged = len(turns) == len(history) and all(a is b for a, b in zip(turns, history.messages, strict=True))
-    return history if unchanged else History(turns)
+    groups = _answered_groups(history.messages)
+    unchanged = all(len(group) == 1 and group[0] is turn for group, turn in zip(groups, history.messages, strict=True))
+    return history if unchanged else regrouped(history, groups)
 
 
-def _answered_turns(turns: Sequence[AnyTurn]) -> Iterator[AnyTurn]:
+def _answered_groups(turns: Sequence[AnyTurn]) -> list[list[AnyTurn]]:
+    """Return each turn as it is kept. Results that were missing follow the turn before them."""
+    groups: list[list[AnyTurn]] = []
     open_calls: tuple[ToolCall, ...] = ()
     for turn in turns:
         if isinstance(turn, Message) and turn.role == "tool":
-            if open_calls:
-                yield _result_message(open_calls, turn)
-                open_calls = ()
+            groups.append([_result_message(open_calls, turn)] if open_calls else [])
+            open_calls = ()
             continue
         if open_calls:
-            yield _result_message(open_calls, Message.tool())
+            groups[-1].append(_result_message(open_calls, Message.tool()))
         open_calls = turn.tool_calls if isinstance(turn, Message) and turn.role == "assistant" else ()
-        yield turn
+        groups.append([turn])
     if open_calls:
-        yield _result_message(open_calls, Message.tool())
+        groups[-1].append(_result_message(open_calls, Message.tool()))
+    return groups
 
 
 def _result_message(calls: tuple[ToolCall, ...], message: Message) -> Message:
@@ -84,65 +84,7 @@ def with_calls_that_ran(history: History, runs: Sequence[ToolRun]) -> History:
     parts: tuple[Part, ...] = tuple(
         ran.get(part.id, part) if isinstance(part, ToolCall) else part for part in last.parts
     )
-    return History([*history.messages[:-1], Message(last.role, parts)])
-
-
-def shorten_history(history: History) -> History | None:
-    """Return the history without the older half of its large tool results, ``None`` if no such result is left.
-
-    The task, the messages of the model and the latest results are always kept.
-    """
-    answers = [
-        (at, turn) for at, turn in enumerate(history.messages) if isinstance(turn, Message) and turn.role == "tool"
-    ]
-    large = [(at, turn) for at, turn in answers[:-1] if any(map(_is_large, turn.tool_results))]
-    if not large:
-        return None
-    turns = list(history.messages)
-    for at, turn in large[: (len(large) + 1) // 2]:
-        turns[at] = Message("tool", tuple(_without_content(part) for part in turn.parts))
-    return History(turns)
-
-
-def _is_large(result: ToolResult) -> bool:
-    return len(result.text) > _LARGE_RESULT or bool(result.media)
-
-
-def _without_content(part: Part) -> Part:
-    if isinstance(part, ToolResult) and _is_large(part):
-        return ToolResult(part.id, part.name, _REMOVED.format(len(part.text)), part.is_error)
-    return part
-
-
-def as_text(turns: Iterable[AnyTurn]) -> str:
-    """Return turns as text to read: thoughts, calls and results.
-
-    >>> print(as_text([Message.assistant("Add.", [ToolCall("c", "add", {"a": 1})]), Message.tool(ToolResult("c", "add", 3))]))
-    Add.
-    add({"a":1})
-    -> 3
-    """
-    return "\n".join(line for turn in turns for line in _lines(turn))
-
-
-def _lines(turn: AnyTurn) -> Iterator[str]:
-    if isinstance(turn, Turn):
-        yield from (f"{name}: {_text_of(value)}" for name, value in turn.items())
-        return
-    if turn.text:
-        yield turn.text
-    yield from (f"{call.name}({call.arguments_text})" for call in turn.tool_calls)
-    results = turn.tool_results
-    for result in results:
-        name = f" {result.name}:" if len(results) > 1 else ""
-        yield f"->{name} {'error: ' if result.is_error else ''}{result.text}"
-
-
-def _text_of(value: object) -> str:
-    try:
-        return value if isinstance(value, str) else dumps(to_plain(value))
-    except ValueError:  # only its field knows a JSON form
-        return repr(value)
+    return regrouped(history, [*((turn,) for turn in history.messages[:-1]), (Message(last.role, parts),)])
 
 
 def latest_inputs(history: History, names: Container[str]) -> dict[str, object]:
@@ -158,7 +100,7 @@ def without_outputs(history: History, spec: SignatureSpec) -> History:
     names = {field.name for field in spec.outputs}
     if not any(isinstance(turn, Turn) and not names.isdisjoint(turn) for turn in history.messages):
         return history
-    return History([part for turn in history.messages for part in _split_turn(turn, names, spec)])
+    return regrouped(history, [tuple(_split_turn(turn, names, spec)) for turn in history.messages])
 
 
 def _split_turn(turn: AnyTurn, outputs: Collection[str], spec: SignatureSpec) -> Iterator[AnyTurn]:

@@ -1,7 +1,8 @@
 """ReAct: ask, run the tools that the model calls, add the results to the conversation; until the model submits the outputs.
 
 Every model runs in one loop: tool calls are native if the model supports tools, and text otherwise. The task is the first
-message of the conversation. Each turn appends two messages and rewrites none, unless the context overflows.
+message of the conversation. Each turn appends two messages and rewrites none. A conversation that nears the window of its model
+is folded: its turns stay, and requests leave the oldest out (``compaction``).
 
 A run returns the declared outputs or raises, with one of these reasons (``TerminationReason``):
 
@@ -11,7 +12,7 @@ A run returns the declared outputs or raises, with one of these reasons (``Termi
     repeat                     the model repeated a call that always gave the same result (``max_repeats``)
     approval                   a call waits for a decision: ``ApprovalNeeded`` is raised, and ``resume`` continues the run
     parse_error                several responses in a row could not be parsed
-    context_window_exceeded    the conversation is too long, even without all but the latest results
+    context_window_exceeded    the task and the latest turn alone do not fit the model
 
     cancelled                  an interrupt, a cancelled task, a closed stream: always raised
 
@@ -24,11 +25,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Literal, overload
 
 from sigwire.core.example import Prediction
-from sigwire.core.record import FieldValues
 from sigwire.core.tools.tool import Approve, OnError, Tool
 from sigwire.effects.steps import Steps
 from sigwire.errors import (
@@ -55,11 +55,20 @@ from sigwire.modules.agents.approval.resuming import (
 from sigwire.modules.agents.large_results.lookup import reader_name
 from sigwire.modules.agents.plain_answer import plain_end, plan_of_task
 from sigwire.modules.agents.react_signatures import AgentSignatures
+from sigwire.modules.agents.room import (
+    OnTurn,
+    Room,
+    ask_in_room,
+    free_name,
+    new_summary,
+    prepare_summary,
+    read_compaction,
+)
 from sigwire.modules.agents.run import AgentRun, Termination, TerminationReason, load_run_fields
 from sigwire.modules.agents.run_state import RunState
-from sigwire.modules.agents.starting import start_run
+from sigwire.modules.agents.starting import asked_with_tools, check_search, set_up, start_run
 from sigwire.modules.agents.submit import Submit
-from sigwire.modules.agents.toolbox import Toolbox, ToolsLike
+from sigwire.modules.agents.toolbox import Toolbox, ToolSearchOption, ToolsLike
 from sigwire.modules.agents.turns import TurnSteps, run_calls, run_turns
 from sigwire.modules.ask import check_config, resolve_lm
 from sigwire.modules.chain_of_thought import ChainOfThought
@@ -69,7 +78,9 @@ from sigwire.modules.program_stream import AsyncProgramStream, ProgramStream, is
 from sigwire.signatures.signature import Signature, SignatureClass
 
 if TYPE_CHECKING:
+    from sigwire.core.record import FieldValues
     from sigwire.modules.agents.session import ChatSession
+    from sigwire.modules.context.compaction import Compaction
     from sigwire.signatures.types.history import History
 
 __all__ = ["UNREADABLE", "ReAct"]
@@ -86,7 +97,15 @@ class ReAct(ReadsInputs, Generic[P, S]):
     are defaults for tools without these options. The model reads the rest of a larger result with one more tool
     (``large_results="cut"``: never). ``approve`` is that of ``Tool``, for tools without one. ``max_calls``: the most tool calls
     of a run. A call that gave the same result ``max_repeats`` times in a row is not run again (``None``: no such limit).
+    ``tool_search``: of many tools only some are sent, and the model finds the others by the provider's search or by the tool
+    ``find_tools``. ``"auto"``: if there are more than 30, if one has ``defer=True``, or if their schemas need more than a tenth
+    of a known window. A number: how many that fit the inputs are sent first (20). An ``Embedder``: tools are found by vectors.
     ``secret`` signs the states of ``ApprovalNeeded``, and only states that it signed are resumed.
+
+    ``compaction``: what requests leave out when the conversation nears the window of the model: a ``Compaction``, ``True``
+    for its defaults, ``False`` for nothing. ``history`` always keeps all turns. ``on_turn``, sync or async, gets the
+    ``History`` that the next request sends, and may return another one for that request alone. It must depend on nothing
+    else.
 
     ``on_tool_error``: whether the model reads about the exception of a tool, or the run ends with it. ``None``: the run ends if
     no model can solve the problem (``sigwire.errors.ends_run``). ``"answer"``: the model reads all but errors of the run, such
@@ -98,7 +117,7 @@ class ReAct(ReadsInputs, Generic[P, S]):
     run, from which this run continues; with a history all inputs may be omitted. The result has the outputs and ``steps``,
     ``history``, ``termination_reason`` (typed: ``AgentRun.of``); ``attempts`` and ``usage`` are those of all turns. If a turn
     calls ``submit`` and other tools, these run first, and the outputs are rejected if one of them failed. Attributes for
-    optimizers: ``react``, ``extract``.
+    optimizers: ``react``, ``extract``, and ``summary`` if ``compaction`` is a ``Compaction`` that asks for summaries.
 
     >>> from sigwire.core.tools.calls import ToolCall
     >>> from sigwire.lm.fake import FakeLM
@@ -113,6 +132,7 @@ class ReAct(ReadsInputs, Generic[P, S]):
 
     fixed_methods: ClassVar[Mapping[str, str]] = {"tools": "pass tools to the constructor"}
     resumes: ClassVar[bool] = True
+    takes_tools: ClassVar[bool] = True  # its requests have the tools
     secret: bytes | None = None
     predictor_classes: ClassVar[PredictorClasses] = PredictorClasses(Predict, ChainOfThought)
     """The classes of ``react`` and ``extract``; a subclass may have others."""
@@ -135,13 +155,17 @@ class ReAct(ReadsInputs, Generic[P, S]):
         approve: Approve | None = None,
         max_calls: int | None = None,
         max_repeats: int | None = 3,
+        tool_search: ToolSearchOption = "auto",
         secret: str | bytes | None = None,
+        compaction: Compaction | bool = True,
+        on_turn: OnTurn | None = None,
         callbacks: Sequence[object] | None = None,
         **config: Any,
     ) -> None:
         config = dict(wrap_secrets(config))
         super().__init__(callbacks)
         check_config(ReAct, config, config.get("lm"))
+        self.compaction, self.on_turn = read_compaction(compaction, on_turn, "creating a ReAct"), on_turn
         self.signature: SignatureClass = signature_of(signature)
         self.max_iters = check_turns(max_iters)
         self.extracts = extract
@@ -149,6 +173,7 @@ class ReAct(ReadsInputs, Generic[P, S]):
             tools, parallel=parallel, timeout=tool_timeout, max_output=max_output, on_error=on_tool_error
         )
         self.toolbox.rules = CallRules(approve, max_calls, max_repeats).checked("creating a ReAct")
+        self.tool_search: ToolSearchOption = check_search(tool_search, self.toolbox.tools.values(), "creating a ReAct")
         if secret is not None:
             self.secret = state_secret(secret)
         self._signatures = signatures = AgentSignatures(self.signature)
@@ -161,6 +186,12 @@ class ReAct(ReadsInputs, Generic[P, S]):
         asked = signatures.turn(self._submit.name) if self._offered else signatures.with_history
         self.react: Predict[..., Any] = type(self).predictor_classes.ask(asked, **config)
         self.extract: ChainOfThought[..., Any] = type(self).predictor_classes.extract(signatures.extraction(), **config)
+        prepare_summary(self)
+
+    @cached_property
+    def summary(self) -> Any:
+        """The predictor of summaries, made at first use; at once if ``compaction`` is a ``Compaction`` that uses it."""
+        return new_summary()
 
     @property
     def tools(self) -> dict[str, Tool]:
@@ -176,6 +207,17 @@ class ReAct(ReadsInputs, Generic[P, S]):
         from sigwire.modules.agents.session import ChatSession  # agents without one do not load it
 
         return ChatSession(self, conversation)
+
+    def names_for_search(self) -> tuple[str, str]:
+        """Return the names of the tools that search and read what requests leave out; "" for an agent without tools."""
+        if not self._offered:
+            return "", ""
+        taken = self._names_in_use()
+        reader = self.toolbox.reader or reader_name("reference", taken)
+        return free_name("search_conversation", {*taken, reader}), reader
+
+    def _names_in_use(self) -> set[str]:
+        return {*self.tools}
 
     def resume(
         self,
@@ -306,6 +348,8 @@ class ReAct(ReadsInputs, Generic[P, S]):
     def _run(self, state: RunState, limit: int) -> Steps[Prediction]:
         try:
             self.toolbox.check_injected()
+            set_up(self, state)
+            state.enter(self._room_of(state), has_tools=bool(self._offered))
             if not self._offered:
                 return (yield from self._run_without_tools(state))
             end = state.end = yield from type(self).turn_steps(self, state, limit)
@@ -344,11 +388,9 @@ class ReAct(ReadsInputs, Generic[P, S]):
         if state.open_calls:  # of a resumed run
             return (yield from self._end_turn(state, started))
         try:
-            yield from self._ask(state, {self._signatures.tools: (*self._offered, *state.large.tools)})
-        except ContextWindowExceededError as error:
-            return Termination("context_window_exceeded", why="the conversation no longer fits the model", cause=error)
-        except UNREADABLE as error:
-            return state.add_unreadable(error, time.perf_counter() - started)
+            yield from asked_with_tools(state, lambda: self._ask(state))
+        except (ContextWindowExceededError, *UNREADABLE) as error:
+            return state.after_failure(error, time.perf_counter() - started)
         choice = state.add_answer()
         if state.open_calls:
             return (yield from self._end_turn(state, started))
@@ -363,41 +405,50 @@ class ReAct(ReadsInputs, Generic[P, S]):
         reached = state.end_turn(runs, time.perf_counter() - started)
         return reached if end is None else end
 
-    def _ask(self, state: RunState, tools: FieldValues) -> Steps[Prediction]:
-        """Ask with the conversation. If it is too long, shorten it and ask again, until no result is left to remove."""
-        while True:
-            try:
-                inputs = {**tools, **state.options, self._signatures.history: state.history}
-                prediction: Prediction = yield from self.react.call_steps(**inputs)
-            except ContextWindowExceededError:
-                if not state.shorten():
-                    raise
-            else:
-                state.add_prediction(prediction)
-                return prediction
+    def _room_of(self, state: RunState) -> Room:
+        return Room(
+            self, self.react, self.compaction, self.on_turn, lambda: self._inputs_of_turn(state), self.names_for_search
+        )
+
+    def _inputs_of_turn(self, state: RunState, history: History | None = None) -> dict[str, object]:
+        """Return the inputs of the next request."""
+        tools = {self._signatures.tools: offered} if (offered := self._tools_of(state)) else {}
+        return {**tools, **state.options, self._signatures.history: state.history if history is None else history}
+
+    def _tools_of(self, state: RunState) -> tuple[Tool, ...]:
+        """Return the tools that the next request offers."""
+        return (*(state.offered or self._offered), *state.large.tools) if self._offered else ()
+
+    def _ask(self, state: RunState) -> Steps[Prediction]:
+        """Ask with the conversation, as much of it as fits the model."""
+        prediction: Prediction = yield from ask_in_room(
+            state, lambda history: self.react.call_steps(**self._inputs_of_turn(state, history))
+        )
+        state.add_prediction(prediction)
+        return prediction
 
     def _extracted_outputs(self, state: RunState, end: Termination) -> Steps[dict[str, object]]:
         """Get the outputs from the tool results with one more request, or raise ``AgentStopped``."""
         names = self._output_names
         if not self.extracts:
             raise state.stopped_error(names, end, "extract=True would get them with one more request") from end.cause
-        while True:
-            inputs = {**state.inputs, self._signatures.trajectory: state.log()}
-            try:
-                prediction = yield from self.extract.call_steps(**inputs)
-                break
-            except ContextWindowExceededError as error:
-                if not state.shorten():
-                    raise state.overflow_error(error) from error
-            except ModelError as error:
-                raise state.stopped_error(names, end, f"and could not be extracted: {error}") from error
+        try:
+            prediction = yield from ask_in_room(
+                state,
+                lambda history: self.extract.call_steps(
+                    **{**state.inputs, self._signatures.trajectory: state.log(history)}
+                ),
+                is_turn=False,
+            )
+        except ModelError as error:
+            raise state.stopped_error(names, end, f"and could not be extracted: {error}") from error
         state.add_prediction(prediction, "extract")
         outputs = dict(prediction.__dict__)
         state.add_outputs({name: value for name, value in outputs.items() if name in names}, self._signatures.task.spec)
         return outputs
 
     def _run_without_tools(self, state: RunState) -> Steps[Prediction]:
-        prediction = yield from self._ask(state, {})
+        prediction = yield from self._ask(state)
         state.add_choice(state.answer, ())
         return self._prediction(state, "no_calls", dict(prediction.__dict__))
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, Self, TypeAlias
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 from sigwire.core.json import JsonObject, Value, decoding
 from sigwire.core.report import CallReport
@@ -14,6 +14,9 @@ from sigwire.errors import InputError
 from sigwire.show.card import BoundedRepr, HasCard
 from sigwire.signatures.fields import FieldSpec, typed_history
 from sigwire.signatures.types.history import History
+
+if TYPE_CHECKING:
+    from sigwire.lm.preview.cache_health import CacheBreak, CacheHealth
 
 __all__ = ["AgentRun", "ReActStep", "Termination", "TerminationReason", "load_run_fields"]
 
@@ -68,6 +71,7 @@ class AgentRun(HasCard):
     history: History
     termination_reason: TerminationReason | None = None
     report: CallReport = CallReport()
+    cache_breaks: tuple[CacheBreak, ...] = field(default=(), compare=False)
 
     @classmethod
     def of(cls, result: object) -> Self:
@@ -78,10 +82,12 @@ class AgentRun(HasCard):
         )
         if not isinstance(history, History) or steps is None:
             raise InputError(f"This {type(result).__name__} does not come from a ReAct run.")
-        return cls(tuple(steps), history, reason, CallReport.of(result))
+        meta = getattr(result, "_meta", None)
+        breaks = getattr(result if meta is None else meta, "cache_breaks", ())
+        return cls(tuple(steps), history, reason, CallReport.of(result), tuple(breaks))
 
     def to_json(self) -> JsonObject:
-        """Return the run as JSON, without the response of its report."""
+        """Return the run as JSON, without the response of its report and the breaks of the prompt cache."""
         return {
             "steps": [step.to_json() for step in self.steps],
             "history": self.history.to_json(),
@@ -106,6 +112,14 @@ class AgentRun(HasCard):
     def usage(self) -> Usage:
         """The tokens of all requests."""
         return self.report.usage
+
+    @property
+    def cache(self) -> CacheHealth:
+        """The tokens that the provider's prompt cache read of all requests, and the breaks in the conversation of the agent."""
+        from sigwire.lm.preview.cache_health import CacheHealth  # few runs are asked for it
+
+        usage, count = self.usage, sum(attempt.error is None for attempt in self.attempts)
+        return CacheHealth(count, usage.input_tokens or 0, usage.cached_tokens, self.cache_breaks)
 
     @property
     def cost(self) -> float | None:

@@ -5,14 +5,15 @@ A run always has a history from which another run can continue: every call in it
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from sigwire.adapters.finish import with_calls
 from sigwire.adapters.prompts.excerpts import excerpt
 from sigwire.core.events import ToolDone
 from sigwire.core.example import Prediction
+from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.record import FieldValues
 from sigwire.core.report import CallReport
@@ -21,7 +22,6 @@ from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.effects.emitting import Emit
 from sigwire.errors import (
     AgentStopped,
-    ContextWindowExceededError,
     EmptyResponse,
     MalformedToolCall,
     ModelError,
@@ -29,39 +29,63 @@ from sigwire.errors import (
 )
 from sigwire.journal.errors import ApprovalNeeded
 from sigwire.modules.agents import conversation
+from sigwire.modules.agents.prompt_cache_watch import PromptCacheWatch
+from sigwire.modules.agents.room import Room, with_names
 from sigwire.modules.agents.run import AgentRun, Termination, TerminationReason
 from sigwire.modules.agents.step_log import StepLog
 from sigwire.modules.agents.tool_run import ToolRun
 from sigwire.modules.answer import meta_of
 from sigwire.modules.program_stream import EventPath
-from sigwire.observe.reports import CallNode
+from sigwire.modules.turn_text import as_text
+from sigwire.observe.reports import CallNode, with_cache_breaks
 from sigwire.signatures.fields import SignatureSpec
 from sigwire.signatures.signature import SignatureMeta
 from sigwire.signatures.types.history import AnyTurn, History, Turn
 
 if TYPE_CHECKING:
+    from sigwire.core.tools.tool import Tool
+    from sigwire.effects.steps import Steps
     from sigwire.modules.agents.approval.gate import CallGate
     from sigwire.modules.agents.large_results.lookup import LargeResults
 
-__all__ = ["EmittingRecorder", "RunState", "tool_done"]
+__all__ = ["EmittingRecorder", "OffersTools", "RunState", "tool_done"]
 
 _MAX_UNREADABLE, _ADVICE = 3, "Call a tool or submit the output fields."  # 3 consecutive responses
 _LONGEST_NAME = 128  # characters
 
 
+class OffersTools(Protocol):
+    """The search of a run with many tools (``ToolSearch``). ``tool`` finds more of them; ``show`` is how it shows one."""
+
+    show: Callable[[Tool], JsonObject]
+
+    @property
+    def tool(self) -> Tool: ...
+    def first_names(self) -> Steps[set[str]]: ...
+    def ask(self, ask: Callable[[], Steps[Prediction]]) -> Steps[Prediction]: ...
+
+
 class RunState(StepLog):
     """A run in progress: the conversation, the steps, and the calls without a result.
 
-    ``gate`` decides which calls run; ``large`` has the results that the model saw in part. ``options``: keywords of each
-    request for a turn; ``fields``: fields of the result. A loop of its own sets them. ``place``: that of the run among the runs
-    of agents in a tool call (``CurrentCall.begin_run``). ``is_resumed``: a person decided about a call of the run.
+    ``gate`` decides which calls run; ``large`` has the results that the model saw in part; ``search`` offers some of many
+    tools: ``offered``. ``asker``: the predictor of the turns; ``cache``: breaks of the prompt cache of its requests.
+    ``options``: keywords of each request for a turn; ``fields``: fields of the result. A loop of its own sets them. ``place``:
+    that of the run among the runs of agents in a tool call (``CurrentCall.begin_run``). ``is_resumed``: a person decided about
+    a call of the run.
     """
 
     def __init__(self, history: History, inputs: FieldValues, gate: CallGate, large: LargeResults) -> None:
         super().__init__()
         self.history, self.inputs = history, inputs
         self.gate, self.large, self.turn = gate, large, 0
+        self.search: OffersTools | None = None
+        self.offered: tuple[Tool, ...] = ()
+        self.asker: Any = None
+        self.cache = PromptCacheWatch()
         self.place, self.is_resumed = "", False
+        self.room: Room
+        self.size: tuple[int, int] | None = None  # that the room of a suspended run had counted
         self.options: dict[str, object] = {}
         self.fields: dict[str, object] = {}
         self.end: Termination | None = None
@@ -69,6 +93,11 @@ class RunState(StepLog):
         self._unreadable = 0
         self.choice = Choice()
         self.open_calls: tuple[ToolCall, ...] = ()
+
+    def add_prediction(self, prediction: Prediction, purpose: Literal["ask", "extract"] = "ask") -> None:
+        super().add_prediction(prediction, purpose)
+        if purpose == "ask" and (response := meta_of(prediction).response) is not None:
+            self.cache.add(response, self.asker, self.calls.add)
 
     def add_message(self, message: Message) -> None:
         self.history = self.history.append(message)
@@ -114,12 +143,36 @@ class RunState(StepLog):
         reached = self.gate.counts.end
         return None if reached is None else Termination(reached[0], why=reached[1])
 
+    def enter(self, room: Room, *, has_tools: bool) -> None:
+        """Set the room of the conversation. A folded one offers the tools of the agent that find what is left out."""
+        self.room = room
+        if not has_tools:
+            room.recall_query, room.is_query_sent = as_text([Turn(self.inputs)]), True
+        room.begin(self.history, self.size)
+        if self.history.folds:
+            self.history = with_names(self.history, room)
+            self.folded()
+
+    def folded(self) -> None:
+        """Offer the tools that find what the latest fold leaves out."""
+        fold = self.history.folds[-1]
+        if fold.search:
+            self.large.offer_search(fold, lambda: self.history)
+
     def shorten(self) -> bool:
-        """Remove the older half of the large results from the conversation; return False if none is left to remove."""
-        shorter = conversation.shorten_history(self.history)
-        if shorter is not None:
-            self.history = shorter
-        return shorter is not None
+        """Return False: the conversation has no other form."""
+        return False
+
+    def after_failure(self, error: Exception, seconds: float, advice: str = _ADVICE) -> Termination | None:
+        """Return the end of a run whose request failed, ``None`` to go on after an answer that could not be parsed.
+
+        Raises the error if ``on_turn`` raised it.
+        """
+        if error is self.room.failure:
+            raise error
+        if isinstance(error, ModelError):
+            return self.add_unreadable(error, seconds, advice)
+        return Termination("context_window_exceeded", why="the conversation no longer fits the model", cause=error)
 
     def add_step(
         self,
@@ -147,13 +200,11 @@ class RunState(StepLog):
 
     def turns_since_task(self) -> Sequence[AnyTurn]:
         """Return the turns after the latest inputs."""
-        turns = self.history.messages
-        start = next((at for at in range(len(turns) - 1, -1, -1) if isinstance(turns[at], Turn)), -1)
-        return turns[start + 1 :]
+        return turns_since_task(self.history)
 
-    def log(self) -> str:
-        """Return the turns since the task as text, for a prompt."""
-        return conversation.as_text(self.turns_since_task()) or "No tool was called."
+    def log(self, history: History) -> str:
+        """Return the turns since the task as text, for a prompt, as far as requests with ``history`` send them."""
+        return as_text(turns_since_task(history.view())) or "No tool was called."
 
     def close(self) -> None:
         """Add a result for every open call, so that another run can continue from the history."""
@@ -169,7 +220,8 @@ class RunState(StepLog):
         """Set the attributes of the run on the error that ended it."""
         reason = "approval" if isinstance(error, ApprovalNeeded) else self.end and self.end.reason
         reason = reason if isinstance(error, Exception) else "cancelled"
-        self.attach_facts(error, history=self.history, termination_reason=reason)
+        facts = {"cache_breaks": tuple(self.cache.breaks)} if self.cache.breaks else {}
+        self.attach_facts(error, history=self.history, termination_reason=reason, **facts)
 
     def stopped_error(self, outputs: Sequence[str], end: Termination, hint: str) -> AgentStopped:
         """Return the error of a run that ended without its outputs."""
@@ -179,17 +231,6 @@ class RunState(StepLog):
             reason=end.reason,
             steps=tuple(self.steps),
             history=self.history,
-        )
-
-    def overflow_error(self, error: ContextWindowExceededError) -> ContextWindowExceededError:
-        """Return the error of a run whose conversation does not fit the model."""
-        task = len(conversation.as_text([Turn(self.inputs)]))
-        whole = len(conversation.as_text(self.history))
-        return ContextWindowExceededError(
-            f"The conversation of {len(self.history)} turns and {whole} characters (the task: {task}) does not fit the model, "
-            "even without all but the latest tool results. Use a model with a larger context window, or set max_output.",
-            model=error.model,
-            provider=error.provider,
         )
 
     def run(self, reason: TerminationReason | None) -> AgentRun:
@@ -204,7 +245,8 @@ class RunState(StepLog):
     def result(self, signature: SignatureMeta, outputs: FieldValues, facts: FieldValues) -> Prediction:
         """Return the prediction of the run: the outputs, and facts about it."""
         repairs = meta_of(self.prediction).repairs
-        return self.make_prediction(signature, outputs, {**facts, **self.fields}, repairs=repairs)
+        made = self.make_prediction(signature, outputs, {**facts, **self.fields}, repairs=repairs)
+        return with_cache_breaks(made, tuple(self.cache.breaks)) if self.cache.breaks else made
 
 
 def _interrupted_run(call: ToolCall) -> ToolRun:
@@ -217,6 +259,13 @@ _PROBLEMS: Mapping[type[ModelError], str] = {
     OutputTruncated: "it exceeds the token limit. Write a shorter reply.",
     MalformedToolCall: "the tool call is malformed.",
 }
+
+
+def turns_since_task(history: History) -> Sequence[AnyTurn]:
+    """Return the turns after the latest inputs of a history."""
+    turns = history.messages
+    start = next((at for at in range(len(turns) - 1, -1, -1) if isinstance(turns[at], Turn)), -1)
+    return turns[start + 1 :]
 
 
 class EmittingRecorder:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable
-from typing import Any, ClassVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from sigwire.core.example import Prediction
 from sigwire.core.json import JsonObject
@@ -13,12 +14,18 @@ from sigwire.core.record import FieldValues
 from sigwire.core.tools.held import Memo
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, SessionBusy
+from sigwire.modules.agents.room import OnTurn, Room, ask_in_room, new_summary, prepare_summary, read_compaction
 from sigwire.modules.agents.run import AgentRun
 from sigwire.modules.module import Module, StepsModule
 from sigwire.modules.tree.copying import copy_value
+from sigwire.modules.tree.walk import Predictor
+from sigwire.modules.turn_text import as_text
 from sigwire.signatures.fields import SignatureSpec
 from sigwire.signatures.signature import SignatureMeta
-from sigwire.signatures.types.history import History, Turn
+from sigwire.signatures.types.history import History, Turn, regrouped
+
+if TYPE_CHECKING:
+    from sigwire.modules.context.compaction import Compaction
 
 __all__ = ["ChatSession"]
 
@@ -30,6 +37,10 @@ class ChatSession(StepsModule):
     turns that are complete, so the next call continues from there. If the call of a predictor is cancelled, the user's turn
     stays, with a message that it has no answer; a call without inputs, or with the same ones, asks it again. ``save`` and
     ``load`` keep the program's state, ``to_json`` the conversation.
+
+    ``compaction`` and ``on_turn`` are those of ``ReAct``: requests leave out what does not fit the model, and
+    ``conversation`` keeps it. A predictor has no tools to search it; its requests have the passages nearest to the inputs. An
+    agent has options of its own, and a session with an agent takes none.
 
     Raises ``ConfigurationError`` for a program without a history, and ``SessionBusy`` for a call while another one runs
     (``is_busy``), in a thread, a task or a tool: each answer depends on the one before.
@@ -45,7 +56,14 @@ class ChatSession(StepsModule):
 
     _collects: ClassVar[bool] = False
 
-    def __init__(self, program: Module, conversation: History | FieldValues | Iterable[Any] = ()) -> None:
+    def __init__(
+        self,
+        program: Module,
+        conversation: History | FieldValues | Iterable[Any] = (),
+        *,
+        compaction: Compaction | bool = True,
+        on_turn: OnTurn | None = None,
+    ) -> None:
         super().__init__()
         self.program = program
         name: object = getattr(program, "history_input", None)
@@ -55,6 +73,19 @@ class ChatSession(StepsModule):
         turns = History.read(conversation)
         self.conversation = turns if turns is conversation else self._spec.typed_history(turns)
         self._is_running = threading.Lock()
+        if self._is_agent and (compaction is not True or on_turn is not None):
+            raise ConfigurationError(
+                f"{type(program).__name__} folds its own conversation (making a session). Write {type(program).__name__}(..., "
+                "compaction=..., on_turn=...)."
+            )
+        self.compaction, self.on_turn = read_compaction(compaction, on_turn, "making a session"), on_turn
+        self._room: Room | None = None
+        prepare_summary(self)
+
+    @cached_property
+    def summary(self) -> Any:
+        """The predictor of summaries, made at first use; at once if ``compaction`` is a ``Compaction`` that uses it."""
+        return new_summary()
 
     @property
     def is_busy(self) -> bool:
@@ -69,11 +100,19 @@ class ChatSession(StepsModule):
             )
         try:
             before, inputs = (self.conversation, inputs) if self._is_agent else _asked_again(self.conversation, inputs)
+            asked = None if self._is_agent else _AskedSession(before, self._room_for(before, inputs))
             try:
-                result = yield from self.program.call_steps(**{self._input: before}, **inputs)
+                if asked is None:
+                    result = yield from self.program.call_steps(**{self._input: before}, **inputs)
+                else:
+                    result = yield from ask_in_room(
+                        asked, lambda history: self.program.call_steps(**{self._input: history}, **inputs)
+                    )
             except BaseException as error:
+                before = before if asked is None else asked.history
                 self.conversation = self._after_error(error, before, inputs)
                 raise
+            before = before if asked is None else asked.history
             self.conversation = self._after(result, before, inputs)
             return result
         finally:
@@ -84,7 +123,20 @@ class ChatSession(StepsModule):
         if isinstance(turns := getattr(error, "history", None), History):
             return turns
         is_cancelled = not isinstance(error, Exception)
-        return before.append(Turn(inputs), _NO_ANSWER) if is_cancelled and not self._is_agent else self.conversation
+        if self._is_agent:
+            return self.conversation
+        return before.append(Turn(inputs), _NO_ANSWER) if is_cancelled else _with_folds_of(self.conversation, before)
+
+    def _room_for(self, before: History, inputs: FieldValues) -> Room:
+        """Return the room of the conversation for a call with these inputs."""
+        predictors = self.program.predictors()[:1]
+        room = self._room = self._room or Room(
+            self, predictors[0] if predictors else None, self.compaction, self.on_turn
+        )
+        room.begin(before)
+        room.asker, room.is_counted = predictors[0] if predictors else None, isinstance(self.program, Predictor)
+        room.recall_query = as_text([Turn(inputs)])
+        return room
 
     def _after(self, result: object, before: History, inputs: FieldValues) -> History:
         if self._is_agent:
@@ -103,7 +155,34 @@ class ChatSession(StepsModule):
         return self._spec.plain_history(self.conversation).to_json()
 
     def __deepcopy__(self, memo: Memo) -> ChatSession:
-        return ChatSession(copy_value(self.program, memo), self.conversation)
+        program = copy_value(self.program, memo)
+        if self._is_agent:
+            return ChatSession(program, self.conversation)
+        made = ChatSession(program, self.conversation, compaction=self.compaction, on_turn=self.on_turn)
+        if "summary" in self.__dict__:
+            made.summary = copy_value(self.summary, memo)
+        return made
+
+
+class _AskedSession:
+    """A call of a predictor with the conversation before it."""
+
+    prediction: Prediction | None = None
+
+    def __init__(self, history: History, room: Room) -> None:
+        self.history, self.room = history, room
+
+    def folded(self) -> None:
+        """Do nothing: a predictor has no tools."""
+
+    def shorten(self) -> bool:
+        """Return False: the conversation has no other form."""
+        return False
+
+
+def _with_folds_of(conversation: History, asked: History) -> History:
+    """Return the conversation after a call that failed, with the folds of the call."""
+    return asked if asked.messages == conversation.messages else conversation
 
 
 _NO_ANSWER = Message.assistant("[No answer: the call was cancelled.]")
@@ -114,7 +193,9 @@ def _asked_again(conversation: History, inputs: dict[str, object]) -> tuple[Hist
     turns = conversation.messages
     if len(turns) < 2 or turns[-1] != _NO_ANSWER or not isinstance(last := turns[-2], Turn):
         return conversation, inputs
-    return (conversation, inputs) if inputs and inputs != dict(last) else (conversation[:-2], dict(last))
+    if inputs and inputs != dict(last):
+        return conversation, inputs
+    return regrouped(conversation, [*((turn,) for turn in turns[:-2]), (), ()]), dict(last)
 
 
 def _spec_of(program: Module) -> SignatureSpec:

@@ -4,7 +4,7 @@ The toolbox finds the tool, validates the arguments, runs the handler and conver
 is a result too, with ``is_error=True`` and a line that the model can act on:
 
     a call with an error                its message
-    an unknown name                     the known names
+    an unknown name                     the known names, of many tools the nearest ones
     invalid arguments                   each problem
     RetryTool, ToolFailed               the text of the exception
     an inner model's answer is no use   class and first line: ``ModelError``, ``AgentStopped``, a request that is too long
@@ -24,9 +24,9 @@ import warnings
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from functools import partial
 from time import perf_counter
-from typing import Any, TypeAlias, TypeGuard, TypeVar, cast
+from typing import Any, Literal, Protocol, TypeAlias, TypeGuard, TypeVar, cast
 
-from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.parts import MediaPart
 from sigwire.core.response import LMWarning
 from sigwire.core.tools.calls import ToolCall, ToolResult, WebSearch
@@ -59,17 +59,27 @@ from sigwire.modules.where import locate
 from sigwire.observe.callbacks import watched_call
 from sigwire.observe.usage import record_tool_call
 
-__all__ = ["OnError", "ToolRun", "Toolbox", "ToolsLike", "as_tools"]
+__all__ = ["OnError", "ToolRun", "ToolSearchOption", "Toolbox", "ToolsLike", "as_tools", "members_of", "spec_size"]
 
 T = TypeVar("T")
 
 ToolsLike: TypeAlias = "ToolLike | Iterable[ToolLike] | Mapping[str, ToolLike] | None"
-ToolLike: TypeAlias = "Tool | WebSearch | ToolFunction"
+ToolLike: TypeAlias = "Tool | WebSearch | ToolFunction | Toolset"
 ToolFunction: TypeAlias = Callable[..., Any]
+ToolSearchOption: TypeAlias = bool | int | Callable[[list[str]], Any] | Literal["auto"]
+
+
+class Toolset(Protocol):
+    """An object that has several tools, such as ``Memory`` and ``Skills``."""
+
+    @property
+    def tools(self) -> tuple[Tool, ...]: ...
 
 
 def as_tools(tools: ToolsLike) -> list[Tool]:
     """Return a list of tools from one tool, function, module or ``WebSearch``, several, or a dict of them by name.
+
+    An object whose ``tools`` is a tuple of tools (``Memory``, ``Skills``) stands for its tools.
 
     >>> def add(a: int, b: int) -> int:
     ...     return a + b
@@ -82,7 +92,21 @@ def as_tools(tools: ToolsLike) -> list[Tool]:
         return [as_tool(tools)]
     if isinstance(tools, Mapping):
         return [as_tool(tool, name) for name, tool in cast("Mapping[str, ToolLike]", tools).items()]
-    return [*map(as_tool, several_tools(tools, "reading tools="))]
+    if (members := members_of(tools)) is not None:
+        return [*members]
+    made: list[Tool] = []
+    for each in several_tools(tools, "reading tools="):
+        members = members_of(each)
+        made += [as_tool(each)] if members is None else members
+    return made
+
+
+def members_of(value: object) -> tuple[Tool, ...] | None:
+    """Return the tools of an object that has several, ``None`` for another one."""
+    if isinstance(value, Tool) or callable(value) or not isinstance(members := getattr(value, "tools", None), tuple):
+        return None
+    found = cast("tuple[object, ...]", members)
+    return cast("tuple[Tool, ...]", found) if all(isinstance(each, Tool) for each in found) else None
 
 
 class Toolbox(ChecksKeywords, HasTools):
@@ -120,6 +144,8 @@ class Toolbox(ChecksKeywords, HasTools):
         self.timeout, self.max_output = timeout, max_output
         self.on_error: OnError | None = on_error
         self.reader = ""  # the name of the tool that reads shortened results
+        self.schema_of: Callable[[str], JsonObject | None] | None = None  # of a tool that the model has not seen
+        self._size: int | None = None
         self._warned: set[tuple[str, str, int]] = set()
 
     def _add(self, tool: Tool) -> None:
@@ -143,6 +169,13 @@ class Toolbox(ChecksKeywords, HasTools):
         memo[id(self)] = made
         made.tools = {name: copy.deepcopy(tool, memo) for name, tool in self.tools.items()}
         return made
+
+    @property
+    def schema_size(self) -> int:
+        """The size of all tools in a request, in tokens (estimated). Counted once."""
+        if self._size is None:
+            self._size = sum(map(spec_size, self.tools.values()))
+        return self._size
 
     def check_injected(self) -> None:
         """Raise ``ConfigurationError`` if an injected parameter of a tool has no value in this context, or a wrong one."""
@@ -188,7 +221,7 @@ class _Calls:
         if call.error is not None and call.error.code != "unknown_tool":
             problem = call.error.message
         elif tool is None:
-            problem = f"Unknown tool {call.name[:60]!r}. The tools are: {', '.join(self._box.tools) or 'none'}."
+            problem = _unknown_tool(call.name, self._box.tools)
         elif call.arguments is None:
             problem = "The arguments must be a JSON object."
         elif deep := depth_problem():
@@ -201,6 +234,8 @@ class _Calls:
             except Exception as fault:  # the validators of users' types may raise anything
                 is_expected = isinstance(fault, ValueError) and str(fault)
                 problem, error = (str(fault), None) if is_expected else (short_message(fault), fault)
+                unseen = self._box.schema_of and self._box.schema_of(call.name)
+                problem = f"{problem} The schema of the arguments: {dumps(unseen)}" if unseen else problem
         return self.refused(call, tool, problem, error)
 
     def refused(self, call: ToolCall, tool: Tool | None, problem: str, error: Exception | None = None) -> _KnownRun:
@@ -209,6 +244,26 @@ class _Calls:
 
     def known(self, done: ToolRun) -> _KnownRun:
         return _KnownRun(done.call, self._box.tools.get(done.call.name), done.kept, None)
+
+
+def spec_size(tool: Tool) -> int:
+    """Return the size of a tool in a request, in tokens: four characters are one."""
+    return len(dumps(tool.spec)) // 4
+
+
+_MOST_NAMES, _NEAREST = 30, 5  # in an error
+
+
+def _unknown_tool(name: str, tools: Mapping[str, Tool]) -> str:
+    """Return the error of a call of no tool: it names all tools, or of many the nearest ones."""
+    shown = name[:60]
+    if len(tools) <= _MOST_NAMES:
+        return f"Unknown tool {shown!r}. The tools are: {', '.join(tools) or 'none'}."
+    from difflib import get_close_matches  # needed for errors only
+
+    return (
+        f"Unknown tool {shown!r}. The nearest names are: {', '.join(get_close_matches(shown, tools, _NEAREST, 0.0))}."
+    )
 
 
 def _tool_run(

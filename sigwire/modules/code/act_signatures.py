@@ -26,9 +26,13 @@ class ActSignatures:
         self._agent, self._spec = agent, agent.with_history.spec
         self.code, self.thought = (_free_name(name, self._spec) for name in ("code", "reasoning"))
         self.functions = _free_name("functions", self._spec)
-        functions = {**tools, submit.name: submit.tool}
-        self.listing = "\n".join(tool_signature(name, tool) for name, tool in functions.items())
-        self._place, self._submit = place, submit.name
+        self._place, self._submit, self._ends = place, submit.name, submit
+        self.listing = self.listed(tools)
+
+    def listed(self, tools: Mapping[str, Tool]) -> str:
+        """Return the listing of functions with ``submit``."""
+        functions = {**tools, self._submit: self._ends.tool}
+        return "\n".join(tool_signature(name, tool) for name, tool in functions.items())
 
     def turn(self) -> SignatureClass:
         """Return the signature of a turn: inputs and history to a thought and code."""

@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sigwire.core.example import Prediction
 from sigwire.core.messages import Message
 from sigwire.core.tools.calls import ToolCall
-from sigwire.core.tools.tool import Approve, OnError
+from sigwire.core.tools.tool import Approve, OnError, Tool
 from sigwire.effects.emitting import Emit
 from sigwire.effects.steps import Steps
 from sigwire.errors import AdapterParseError, ConfigurationError, ContextWindowExceededError
@@ -21,17 +21,21 @@ from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules.agents.conversation import answer_text, interrupted_result
 from sigwire.modules.agents.react import UNREADABLE, ReAct
 from sigwire.modules.agents.run import Termination
-from sigwire.modules.agents.run_state import EmittingRecorder, RunState, tool_done
-from sigwire.modules.agents.toolbox import ToolRun, ToolsLike
+from sigwire.modules.agents.run_state import EmittingRecorder, OffersTools, RunState, tool_done
+from sigwire.modules.agents.toolbox import ToolRun, ToolSearchOption, ToolsLike
 from sigwire.modules.ask import check_config
 from sigwire.modules.code.act_signatures import ActSignatures
 from sigwire.modules.code.code_run import CodeReply, code_tool_run, result_text
-from sigwire.modules.code.host_tools import HostTools
+from sigwire.modules.code.host_tools import HostTools, shown_in_code
 from sigwire.modules.code.submitting import SubmitFunction
 from sigwire.modules.predict import P, S
 from sigwire.modules.program_stream import event_path_of, is_streamed
 from sigwire.signatures.signature import Signature
-from sigwire.signatures.types.history import History, Turn
+from sigwire.signatures.types.history import Turn, regrouped
+
+if TYPE_CHECKING:
+    from sigwire.modules.agents.room import OnTurn
+    from sigwire.modules.context.compaction import Compaction
 
 __all__ = ["CodeAct"]
 
@@ -46,7 +50,8 @@ class CodeAct(ReAct[P, S]):
     but for errors that end the run (``on_tool_error``).
 
     ``max_iters``: the most turns of a run; ``max_calls``: the most tool calls of a turn. A run that waits
-    for approval continues with ``journal.resume``. The other options, the call and the
+    for approval continues with ``journal.resume``. ``tool_search``: of many tools some are listed, the code finds the others
+    with ``find_tools``, and it can call all of them. The other options, the call and the
     result are those of ``ReAct``; the first call of each of ``steps`` is ``python``, with the code. Raises
     ``ConfigurationError`` without the extra ``code`` and without an interpreter. Paper: https://arxiv.org/abs/2402.01030
 
@@ -62,6 +67,7 @@ class CodeAct(ReAct[P, S]):
     """
 
     resumes = False  # without a journal: the state of its code is not kept
+    takes_tools = False  # its prompts list them
 
     def __init__(
         self,
@@ -75,6 +81,9 @@ class CodeAct(ReAct[P, S]):
         extract: bool = True,
         tool_timeout: float | None = None,
         approve: Approve | None = None,
+        tool_search: ToolSearchOption = "auto",
+        compaction: Compaction | bool = True,
+        on_turn: OnTurn | None = None,
         callbacks: Sequence[object] | None = None,
         **config: Any,
     ) -> None:
@@ -94,6 +103,9 @@ class CodeAct(ReAct[P, S]):
             max_output=None,
             approve=approve,
             max_repeats=None,
+            tool_search=tool_search,
+            compaction=compaction,
+            on_turn=on_turn,
             callbacks=callbacks,
             **config,
         )
@@ -105,6 +117,7 @@ class CodeAct(ReAct[P, S]):
         self._offered = (self._submit.tool,)
         made = ActSignatures(self._signatures, self._host_tools.by_name, self._submit, self.interpreter.capabilities)
         self._code, self._thought, self._listing = made.code, made.thought, {made.functions: made.listing}
+        self._listed = made.listed
         self.react = type(self).predictor_classes.ask(made.turn(), **config)
         self.extract = type(self).predictor_classes.extract(made.extraction(), **config)
 
@@ -113,17 +126,39 @@ class CodeAct(ReAct[P, S]):
     def _start(self, inputs: dict[str, object], before: object) -> RunState:
         state = super()._start(inputs, before)
         limits = replace(self.interpreter.limits, calls=self.max_calls + _SUBMISSIONS)
-        turns = list(state.history.messages)
-        if turns and isinstance(turns[-1], Turn):
-            turns[-1] = Turn({**self._listing, **turns[-1]})
-        state.history = History(turns)
+        *earlier, task = ((turn,) for turn in state.history.messages)
+        if isinstance(task[0], Turn):
+            state.history = regrouped(state.history, [*earlier, (Turn({**self._listing, **task[0]}),)])
         return _CodeState(state, self.interpreter.session(limits))
+
+    def _tools_of(self, state: RunState) -> tuple[Tool, ...]:
+        """Return no tools: the code calls them."""
+        return ()
+
+    def _names_in_use(self) -> set[str]:
+        return {*self._host_tools.by_name, self._submit.name}
 
     def _run(self, state: RunState, limit: int) -> Steps[Prediction]:
         try:
             return (yield from super()._run(state, limit))
         finally:
             _session_of(state).close()
+
+    def turn_steps(self, state: RunState, limit: int) -> Steps[Termination]:
+        if state.search is not None:
+            yield from self._list_some(state, state.search)
+        return (yield from super().turn_steps(state, limit))
+
+    def _list_some(self, state: RunState, search: OffersTools) -> Steps[None]:
+        """List only the functions that fit the inputs, and the one that finds the others."""
+        search.show = shown_in_code
+        tools = {**self._host_tools.by_name, search.tool.name: search.tool}
+        first = {*(yield from search.first_names()), search.tool.name}
+        (name, _), last = *self._listing.items(), state.history.messages[-1]
+        if isinstance(last, Turn) and name in last:
+            listing = self._listed({python: tool for python, tool in tools.items() if tool.name in first})
+            *earlier, _ = ((turn,) for turn in state.history.messages)
+            state.history = regrouped(state.history, [*earlier, (Turn({**last, name: listing}),)])
 
     def _streamed_turn(self, state: RunState) -> Steps[Termination | None]:
         return self._turn(state)
@@ -133,11 +168,9 @@ class CodeAct(ReAct[P, S]):
         started = time.perf_counter()
         try:
             reply = yield from self._written_code(state)
-        except ContextWindowExceededError as error:
-            return Termination("context_window_exceeded", why="the conversation no longer fits the model", cause=error)
-        except UNREADABLE as error:
-            seconds = time.perf_counter() - started
-            return state.add_unreadable(error, seconds, f"Write one block of Python, or the field {self._code}.")
+        except (ContextWindowExceededError, *UNREADABLE) as error:
+            advice = f"Write one block of Python, or the field {self._code}."
+            return state.after_failure(error, time.perf_counter() - started, advice)
         state.add_choice(reply.choice, ())
         call, submit = (
             ToolCall(f"code_{len(state.steps)}", "python", {"code": reply.code}),
@@ -161,7 +194,7 @@ class CodeAct(ReAct[P, S]):
     def _written_code(self, state: RunState) -> Steps[CodeReply]:
         """Ask the model; return the code of its field, or of the one fenced block of a reply without fields."""
         try:
-            prediction = yield from self._ask(state, {})
+            prediction = yield from self._ask(state)
         except AdapterParseError as error:
             try:
                 reply = CodeReply.of_text(error)
@@ -174,7 +207,9 @@ class CodeAct(ReAct[P, S]):
     def _executed(self, state: RunState, prefix: str, reply: CodeReply, submit: SubmitFunction) -> Steps[CodeResult]:
         place = event_path_of(self) if is_streamed() else None
         recorder = state.tool_runs if place is None else EmittingRecorder(state.tool_runs, place)
-        functions = self._host_tools.functions(recorder, prefix, self.max_calls, state.gate)
+        own = state.search is None and not state.large.tools
+        host = self._host_tools if own else HostTools(state.large.toolbox)
+        functions = host.functions(recorder, prefix, self.max_calls, state.gate)
         names: HostNames = {**functions, self._submit.name: submit}
         return (yield from _session_of(state).steps(reply.code or "", names))
 

@@ -81,6 +81,10 @@ class CodeRun(StepLog):
         self._module, self._session, self._submit, self._names = module, session, submit, dict(names)
         self._variables, self._tools, self._most, self._has_variables = variables, tools, most, False
 
+    def set_tools(self, tools: HostTools) -> None:
+        """Set the tools that every later run of code has."""
+        self._tools = tools
+
     def add_names(self, names: HostNames) -> None:
         """Add names that every later run of code has."""
         self._names.update(names)

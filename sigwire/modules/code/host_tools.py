@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import count
 
-from sigwire.core.json import JsonValue
+from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.tools.calls import ToolCall
 from sigwire.core.tools.tool import Tool
 from sigwire.effects.steps import Steps
@@ -18,8 +18,9 @@ from sigwire.interpreters.host_calls import HostCallError, HostFunction
 from sigwire.modules.agents.approval.gate import CallGate
 from sigwire.modules.agents.tool_run import RunRecorder, ToolRun
 from sigwire.modules.agents.toolbox import Toolbox
+from sigwire.modules.code.tool_signatures import tool_signature
 
-__all__ = ["HostTools"]
+__all__ = ["HostTools", "shown_in_code"]
 
 _FAILED = re.compile(r"The tool failed\. (\w+)(?:: )?(.*)", re.DOTALL)
 
@@ -38,7 +39,7 @@ class HostTools:
     """
 
     def __init__(self, toolbox: Toolbox) -> None:
-        self._toolbox = toolbox
+        self.toolbox = toolbox
         self.by_name: dict[str, Tool] = {}
         for tool in toolbox.tools.values():
             if tool.handler is None:
@@ -62,8 +63,8 @@ class HostTools:
         ``record`` receives each finished call. ``gate`` is that of the run; without one, limits count for this code.
         """
         ids = iter([f"{prefix}_{number}" for number in range(most)]) if most else map(f"{prefix}_{{}}".format, count())
-        gate = gate or CallGate(self._toolbox.rules)
-        run = partial(self._toolbox.run, record=record, gate=gate)
+        gate = gate or CallGate(self.toolbox.rules)
+        run = partial(self.toolbox.run, record=record, gate=gate)
         return {name: _function(run, name, tool, ids, most) for name, tool in self.by_name.items()}
 
 
@@ -76,6 +77,16 @@ def python_name(name: str) -> str:
     name = re.sub(r"\W", "_", name)
     name = f"_{name}" if not name.isidentifier() else name
     return f"{name}_" if keyword.iskeyword(name) or hasattr(builtins, name) else name
+
+
+def shown_in_code(tool: Tool) -> JsonObject:
+    """Return a tool that a search found, for code that can call it.
+
+    >>> shown_in_code(Tool.from_schema("get-time", "Now."))
+    {'name': 'get_time', 'signature': 'def get_time()\\n    Now.'}
+    """
+    name = python_name(tool.name)
+    return {"name": name, "signature": tool_signature(name, tool)}
 
 
 def _function(

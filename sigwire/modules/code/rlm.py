@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, NamedTuple
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from sigwire.core.example import Prediction
-from sigwire.core.record import FieldValues
 from sigwire.core.tools.tool import OnError, Tool
 from sigwire.effects.steps import Steps
 from sigwire.errors import AgentStopped, ConfigurationError, ContextWindowExceededError, ModelError
@@ -19,6 +19,15 @@ from sigwire.interpreters.interpreter import Interpreter
 from sigwire.interpreters.monty import interpreter_of
 from sigwire.lm.base import LanguageModel
 from sigwire.lm.secrets import wrap_secrets
+from sigwire.modules.agents.room import (
+    OnTurn,
+    Room,
+    ask_in_room,
+    free_name,
+    new_summary,
+    prepare_summary,
+    read_compaction,
+)
 from sigwire.modules.agents.run import Termination
 from sigwire.modules.agents.submit import Submit
 from sigwire.modules.agents.toolbox import Toolbox, ToolsLike
@@ -35,6 +44,10 @@ from sigwire.modules.predict import P, Predict, ReadingCalls, S, signature_of
 from sigwire.modules.program_stream import set_turn
 from sigwire.settings import current
 from sigwire.signatures.signature import Signature, SignatureClass
+
+if TYPE_CHECKING:
+    from sigwire.core.record import FieldValues
+    from sigwire.modules.context.compaction import Compaction
 
 __all__ = ["RLM", "SessionClasses"]
 
@@ -55,8 +68,9 @@ class RLM(ReadingCalls[P, S]):
     size and beginning. Each turn runs the model's code and sends back what it printed, at most ``max_output_chars``
     characters. The code may call ``llm_query(text)`` and ``llm_query_batched(texts)``, which ask ``sub_lm`` (default: the
     module's model), at most ``max_llm_calls`` texts in a call of the module and ``parallel`` at once; ``tools``, with
-    ``on_tool_error`` as in ``ReAct``; and ``submit(...)`` with the outputs, which ends the run. After ``max_iters`` turns, one
-    more request extracts the outputs from the session (``extract=False``: ``AgentStopped``). ``config`` are request options.
+    ``on_tool_error`` as in ``ReAct``; and ``submit(...)`` with the outputs, which ends the run. After ``max_iters`` turns,
+    one more request extracts the outputs from the session (``extract=False``: ``AgentStopped``). ``compaction`` and
+    ``on_turn`` are those of ``ReAct``. ``config`` are request options.
 
     A call takes the signature's inputs by name, and ``history=``: the ``History`` (or its JSON) of an earlier run, whose
     conversation this run continues. Variables of the earlier session are not kept.
@@ -96,11 +110,14 @@ class RLM(ReadingCalls[P, S]):
         parallel: int = 8,
         on_tool_error: OnError | None = None,
         extract: bool = True,
+        compaction: Compaction | bool = True,
+        on_turn: OnTurn | None = None,
         callbacks: Sequence[object] | None = None,
         **config: Any,
     ) -> None:
         config = dict(wrap_secrets(config))
         super().__init__(callbacks)
+        self.compaction, self.on_turn = read_compaction(compaction, on_turn, "creating an RLM"), on_turn
         check_config(RLM, config, config.get("lm"))
         check_limits(max_iters, max_llm_calls, max_output_chars, parallel)
         self.signature: SignatureClass = signature_of(signature)
@@ -119,6 +136,12 @@ class RLM(ReadingCalls[P, S]):
         turn = made.turn(self._submit.name, max_output_chars, self.interpreter.capabilities)
         self.generate_action: Predict[..., Any] = type(self).session_classes.predictor(turn, **config)
         self.extract: Predict[..., Any] = type(self).session_classes.predictor(made.extraction(), **config)
+        prepare_summary(self)
+
+    @cached_property
+    def summary(self) -> Any:
+        """The predictor of summaries, made at first use; at once if ``compaction`` is a ``Compaction`` that uses it."""
+        return new_summary()
 
     @property
     def tools(self) -> dict[str, Tool]:
@@ -137,6 +160,7 @@ class RLM(ReadingCalls[P, S]):
         self.toolbox.check_injected()
         run = self._start(given)
         run.history = earlier + run.history
+        run.enter(self._room_of(run))
         try:
             end = yield from self._loop(run)
             outputs = end.outputs if end.outputs is not None else (yield from self._extracted_outputs(run, end))
@@ -180,6 +204,8 @@ class RLM(ReadingCalls[P, S]):
                 try:
                     reply = yield from self._ask(run)
                 except ContextWindowExceededError as error:
+                    if error is run.room.failure:
+                        raise
                     return Termination(
                         "context_window_exceeded", why="the conversation no longer fits the model", cause=error
                     )
@@ -201,18 +227,26 @@ class RLM(ReadingCalls[P, S]):
         return Termination("limit", why=f"the limit max_iters={self.max_iters} is used up")
 
     def _ask(self, run: SessionRun) -> Steps[CodeReply]:
-        """Ask for the code of a turn. If the conversation is too long, remove old results and ask again."""
-        while True:
-            try:
-                reply = yield from run.ask(
-                    called_steps(self.generate_action, (), run.turn_inputs(self.max_iters)), "code"
-                )
-            except ContextWindowExceededError:
-                if not run.remove_old_results():
-                    raise
-            else:
-                run.add_reply(reply)
-                return reply
+        """Ask for the code of a turn, with as much of the conversation as fits the model."""
+        reply: CodeReply = yield from ask_in_room(
+            run,
+            lambda history: run.ask(
+                called_steps(self.generate_action, (), run.turn_inputs(self.max_iters, history)), "code"
+            ),
+        )
+        run.add_reply(reply)
+        return reply
+
+    def _room_of(self, run: SessionRun) -> Room:
+        def inputs() -> FieldValues:
+            return run.turn_inputs(self.max_iters, run.history)
+
+        def named() -> tuple[str, str]:
+            taken = {*LANGUAGE_FUNCTIONS, *self._tools.by_name, *self._reader.names, self._submit.name}
+            return free_name("search_conversation", taken), free_name("read_result", taken)
+
+        compaction = self.compaction if type(run).continues else False  # another form of conversation is not folded
+        return Room(self, self.generate_action, compaction, self.on_turn, inputs, named)
 
     def _extracted_outputs(self, run: SessionRun, end: Termination) -> Steps[Mapping[str, object]]:
         """Get the outputs from the session with one more request, or raise ``AgentStopped``."""

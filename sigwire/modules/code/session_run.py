@@ -9,17 +9,17 @@ from sigwire.core.json import JsonValue
 from sigwire.core.messages import Message
 from sigwire.core.record import FieldValues
 from sigwire.modules.agents.conversation import answer_text, earlier_history
+from sigwire.modules.agents.large_results.lookup import LargeResults
+from sigwire.modules.agents.room import Room, with_names
 from sigwire.modules.agents.run import ReActStep
 from sigwire.modules.code.code_run import CodeReply, CodeRun
+from sigwire.modules.code.host_tools import HostTools
 from sigwire.modules.code.variables import describe_variables, json_variables
 from sigwire.signatures.fields import SignatureSpec
 from sigwire.signatures.signature import SignatureMeta
-from sigwire.signatures.types.history import AnyTurn, History, Turn
+from sigwire.signatures.types.history import History, Turn
 
 __all__ = ["SessionInputs", "SessionRun"]
-
-_LARGE_RESULT = 200  # characters
-_REMOVED = "[Result removed to save space: {} characters]"
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,8 @@ class SessionRun(CodeRun):
 
     history = History()
     described = ""
+    room: Room
+    large: LargeResults | None = None
     continues = True
     """Whether a run continues the ``history`` of an earlier one. A subclass may take an input of that type as another."""
 
@@ -59,9 +61,29 @@ class SessionRun(CodeRun):
         """Add extracted outputs of a signature as the message that ends the conversation."""
         self.history = self.history.append(Message.assistant(answer_text(outputs, spec)))
 
-    def turn_inputs(self, limit: int) -> FieldValues:
-        """Return what the model is asked with in a turn; ``limit``: the most turns."""
-        return {"history": self.history}
+    def turn_inputs(self, limit: int, history: History) -> FieldValues:
+        """Return what the model is asked with in a turn; ``limit``: the most turns; ``history``: the conversation to send."""
+        return {"history": history}
+
+    def enter(self, room: Room) -> None:
+        """Set the room of the conversation. A folded one has the functions that find what is left out."""
+        self.room = room
+        room.begin(self.history)
+        if self.history.folds:
+            self.history = with_names(self.history, room)
+            self.folded()
+
+    def folded(self) -> None:
+        """Add the functions that find what the latest fold leaves out."""
+        fold = self.history.folds[-1]
+        if fold.search and self._tools is not None:
+            self.large = self.large or LargeResults(self._tools.toolbox)
+            self.large.offer_search(fold, lambda: self.history)
+            self.set_tools(HostTools(self.large.toolbox))
+
+    def shorten(self) -> bool:
+        """Return False: the conversation has no other form. A subclass may have one that is not folded."""
+        return False
 
     def add_reply(self, reply: CodeReply) -> None:
         """Add the model's message."""
@@ -72,24 +94,9 @@ class SessionRun(CodeRun):
         """Add a message to the model."""
         self.history = self.history.append(Message.user(text))
 
-    def remove_old_results(self) -> bool:
-        """Remove the older half of the large results; return False if there is none but the latest."""
-        turns = list(self.history.messages)
-        lengths = {
-            at: length for at, turn in enumerate(turns[:-1]) if (length := _length_of_result(turn)) > _LARGE_RESULT
-        }
-        for at in list(lengths)[: (len(lengths) + 1) // 2]:
-            turns[at] = Message.user(_REMOVED.format(lengths[at]))
-        self.history = History(turns)
-        return bool(lengths)
-
     def log(self) -> object:
         """Return the code of all turns with its results, for a prompt."""
         return "\n\n".join(_as_text(step) for step in self.steps if step.calls)
-
-
-def _length_of_result(turn: AnyTurn) -> int:
-    return len(turn.text) if isinstance(turn, Message) and turn.role == "user" else 0
 
 
 def _as_text(step: ReActStep) -> str:

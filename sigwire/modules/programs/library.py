@@ -143,8 +143,18 @@ def _react(module: ReAct[..., Any]) -> dict[str, object]:
         "max_output": box.max_output,
         **{name: value for name in ("approve", "max_calls") if (value := getattr(box.rules, name)) is not None},
         "max_repeats": box.rules.max_repeats,
+        **({} if module.tool_search == "auto" else {"tool_search": module.tool_search}),
+        **_compaction(module),
         **module.loop_options(),
         **_options(module.react),
+    }
+
+
+def _compaction(module: Any) -> dict[str, object]:
+    found = module.compaction
+    return {
+        **({} if found is True else {"compaction": found if found is False else found.to_json()}),
+        **({} if module.on_turn is None else {"on_turn": module.on_turn}),
     }
 
 
@@ -171,7 +181,7 @@ def _rlm(module: RLM[..., Any]) -> dict[str, object]:
         "tools": list(box.tools.values()),
         **({} if box.on_error is None else {"on_tool_error": box.on_error}),
     }
-    return {**described, "extract": module.extracts, **_options(module.generate_action)}
+    return {**described, "extract": module.extracts, **_compaction(module), **_options(module.generate_action)}
 
 
 def _check_interpreter(interpreter: object) -> None:

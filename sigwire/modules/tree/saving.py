@@ -86,7 +86,11 @@ def prepare(
             f"The saved state has nothing for {', '.join(kept)} (loading {owner}): what its tools hold is kept as it is. Save "
             "the program again to silence this."
         )
-    parameters = {name: parameter for name, parameter in parameters.items() if name not in kept}
+    # A state has the predictor of summaries only if it was changed.
+    absent = {
+        name: restore for name in parameters.keys() - names if (restore := _restore_of(parameters[name])) is not None
+    }
+    parameters = {name: each for name, each in parameters.items() if name not in kept and name not in absent}
     if missing := sorted(parameters.keys() - names):
         raise MissingState(
             f"The saved state has nothing for {', '.join(missing)} (loading {owner}; it has {', '.join(sorted(names))}). "
@@ -97,7 +101,13 @@ def prepare(
             f"The saved state has {', '.join(unknown)}, which {owner} does not have (loading it). "
             "Load it into the program that saved it. Nothing was changed."
         )
-    return [prepare_one(name, parameter, state[name], unsafe) for name, parameter in parameters.items()]
+    changes = [prepare_one(name, parameter, state[name], unsafe) for name, parameter in parameters.items()]
+    return [*changes, *absent.values()]
+
+
+def _restore_of(parameter: Parameter) -> Callable[[], None] | None:
+    found: Callable[[], None] | None = getattr(parameter, "restore_default", None)
+    return found
 
 
 def _check_names(owner: str, state: object) -> None:

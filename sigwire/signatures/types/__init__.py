@@ -4,6 +4,7 @@ base      FieldType: lets pydantic validate and serialize a class
 media     Image, Audio, File: references or base64 data, never fetched
 text      Reasoning, Code: text with a meaning
 history   History: the past turns of a conversation
+views     what is sent of a conversation with a fold
 Tool, ToolCall, ToolCalls and ToolResult are imported from sigwire.core.tools.
 """
 

@@ -3,14 +3,19 @@
 A turn is a mapping of field names to values, rendered like a demo, or a ``Message``, sent unchanged (tool turns). In JSON,
 ``kinds`` records which turns are messages and which values are of sigwire's types. The shape of a user's data never decides
 how the data are decoded.
+
+A fold leaves turns out of what is sent (``view``) and removes none. What it shows is computed once; ``append`` passes it on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import accumulate
 from reprlib import repr as short
 from typing import Any, NoReturn, Self, TypeAlias, cast
 
+from sigwire.core.fold import Fold
 from sigwire.core.json import JsonObject
 from sigwire.core.messages import Message
 from sigwire.core.narrow import is_items, is_mapping
@@ -23,7 +28,7 @@ from sigwire.signatures.types.base import FieldType
 from sigwire.signatures.types.media import Audio, File, Image
 from sigwire.signatures.types.text import Code, Reasoning
 
-__all__ = ["History", "Turn", "changed_turns"]
+__all__ = ["History", "Turn", "changed_turns", "folded", "regrouped", "shown_as"]
 
 
 class Turn(Mapping[str, FieldValue]):
@@ -87,18 +92,24 @@ class History(FieldType, HasCard):
     (1, 2, True)
     """
 
-    __slots__ = ("__weakref__", "messages")
+    __slots__ = ("__weakref__", "_shown", "derived", "folds", "messages")
     _shown_by = "sigwire.signatures.cards.histories:history"
     messages: tuple[AnyTurn, ...]
+    folds: tuple[Fold, ...]
+    """The turns that were left out of requests, in the order of the folds. The latest fold counts."""
+    derived: dict[str, Any]
+    """Results that are computed of the turns. Longer histories with the same folds share it."""
+    _shown: History | None
 
     def __init__(self, messages: Iterable[FieldValues | Message] = ()) -> None:
+        folds: tuple[Fold, ...] = ()
         if isinstance(messages, History):
-            turns = messages.messages
+            turns, folds = messages.messages, messages.folds
         elif isinstance(messages, (str, bytes, Mapping)):
             raise InputError("A History is made of a list of turns: History([{'question': ..., 'answer': ...}]).")
         else:
             turns = _Turns(_turn(turn) for turn in messages)
-        object.__setattr__(self, "messages", turns)
+        _set(self, turns, folds, {})
 
     def append(self, *turns: FieldValues | Message, **fields: object) -> History:
         """Return a longer history. Keywords are the fields of one turn.
@@ -107,7 +118,26 @@ class History(FieldType, HasCard):
         'Hello'
         """
         added = (*turns, fields) if fields else turns
-        return _from_turns((*self.messages, *map(_turn, added)))
+        return _from_turns((*self.messages, *map(_turn, added)), self.folds, self.derived)
+
+    def view(self) -> History:
+        """Return the turns that a request sends: this history, unless it has folds.
+
+        >>> history = folded(History([{"question": "2+2?", "answer": "4"}, {"question": "3+3?", "answer": "6"}]), Fold(1))
+        >>> len(history.messages), history.view().messages[0].text
+        (2, '[Note: the 1 earliest turns of this conversation were left out to save space.]')
+        """
+        if self._shown is not None:
+            return self._shown
+        if not self.folds:
+            return self
+        fold = self.folds[-1]
+        known = self.derived.get("view")
+        if known is None or known[0] is not fold:
+            from sigwire.signatures.types.views import folded_start  # few conversations have folds
+
+            known = self.derived["view"] = (fold, folded_start(self.messages, fold))
+        return _from_turns((*known[1], *self.messages[max(fold.upto, fold.cleared) :]))
 
     def without_tools(self) -> History:
         """Return the history without calls of tools (``submit`` too) and their results; fields and texts stay.
@@ -120,7 +150,8 @@ class History(FieldType, HasCard):
         >>> [turn for turn in History([asked, answer, Message.tool(result)]).without_tools()]
         [Turn({'question': 'Where?'}), Message(role='assistant', parts=(TextPart(text='I look.'),))]
         """
-        return _from_turns(kept for turn in self.messages if (kept := _without_tools(turn)) is not None)
+        kept = [_without_tools(turn) for turn in self.messages]
+        return regrouped(self, [() if turn is None else (turn,) for turn in kept])
 
     def __add__(self, other: Iterable[FieldValues | Message]) -> History:
         return self.append(*other)
@@ -138,7 +169,9 @@ class History(FieldType, HasCard):
         return len(self.messages)
 
     def __eq__(self, other: object) -> bool:
-        return self.messages == other.messages if isinstance(other, History) else NotImplemented
+        if not isinstance(other, History):
+            return NotImplemented
+        return self.messages == other.messages and self.folds == other.folds
 
     def __hash__(self) -> int:
         return hash(len(self.messages))  # turns may contain values without a hash
@@ -146,8 +179,9 @@ class History(FieldType, HasCard):
     def __setattr__(self, name: str, value: object) -> NoReturn:
         raise AttributeError("A History is immutable. Write history = history.append({...}).")
 
-    def __reduce__(self) -> tuple[type[History], tuple[list[AnyTurn]]]:
-        return type(self), (list(self.messages),)
+    def __reduce__(self) -> tuple[object, ...]:
+        made = type(self), (list(self.messages),)
+        return (_with_folds, (*made[1], self.folds)) if self.folds else made
 
     def to_json(self) -> JsonObject:
         """Return plain JSON. Values of sigwire's types are decoded to their class, pydantic values to plain data.
@@ -158,6 +192,8 @@ class History(FieldType, HasCard):
         data: JsonObject = {"messages": [_encode(turn) for turn in self.messages]}
         if kinds := {str(at): kind for at, turn in enumerate(self.messages) if (kind := _kind(turn))}:
             data["kinds"] = cast("JsonObject", kinds)
+        if self.folds:
+            data["folds"] = [fold.to_json() for fold in self.folds]
         return data
 
     @classmethod
@@ -176,14 +212,17 @@ class History(FieldType, HasCard):
                 raise InputError(
                     f"A turn of a History cannot be decoded: {error!s:.200} (decoding turn {at}). Pass what to_json returned."
                 ) from error
-        return cls(decoded)
+        made = cls(decoded)
+        if folds := data.get("folds"):
+            object.__setattr__(made, "folds", _read_folds(folds, made.messages))
+        return made
 
     @classmethod
     def read(cls, value: object) -> Self:
         if isinstance(value, cls):
             return value
         if is_mapping(value) and is_items(turns := value.get("messages")):
-            return cls.from_json(value) if "kinds" in value else cls(turns)
+            return cls.from_json(value) if {"kinds", "folds"} & value.keys() else cls(turns)
         if is_items(value):
             return cls(value)
         raise InputError(f"{type(value).__name__} is no History (reading it). Pass its JSON, or a list of turns.")
@@ -193,7 +232,11 @@ class History(FieldType, HasCard):
         return {
             "type": "object",
             "description": "The past turns of the conversation.",
-            "properties": {"messages": {"type": "array", "items": {"type": "object"}}, "kinds": {"type": "object"}},
+            "properties": {
+                "messages": {"type": "array", "items": {"type": "object"}},
+                "kinds": {"type": "object"},
+                "folds": {"type": "array", "items": {"type": "object"}},
+            },
             "required": ["messages"],
         }
 
@@ -210,10 +253,75 @@ def _without_tools(turn: AnyTurn) -> AnyTurn | None:
     return Message(turn.role, parts) if parts and turn.role != "tool" else None
 
 
-def _from_turns(turns: Iterable[AnyTurn]) -> History:
+def _from_turns(
+    turns: Iterable[AnyTurn], folds: tuple[Fold, ...] = (), derived: dict[str, Any] | None = None
+) -> History:
     history = History.__new__(History)
-    object.__setattr__(history, "messages", _Turns(turns))
+    _set(history, _Turns(turns), folds, {} if derived is None else derived)
     return history
+
+
+_assign = object.__setattr__
+
+
+def _set(history: History, turns: tuple[AnyTurn, ...], folds: tuple[Fold, ...], derived: dict[str, Any]) -> None:
+    _assign(history, "messages", turns)
+    _assign(history, "folds", folds)
+    _assign(history, "derived", derived)
+    _assign(history, "_shown", None)
+
+
+def _with_folds(turns: list[AnyTurn], folds: tuple[Fold, ...]) -> History:
+    return _from_turns(turns, folds)
+
+
+def folded(history: History, fold: Fold) -> History:
+    """Return the history with one more fold."""
+    return _from_turns(history.messages, (*history.folds, fold), history.derived)
+
+
+def shown_as(history: History, view: History) -> History:
+    """Return the history whose next request sends another view. A longer history has its own view again."""
+    made = _from_turns(history.messages, history.folds, history.derived)
+    _assign(made, "_shown", view)
+    return made
+
+
+def regrouped(history: History, groups: Iterable[Sequence[AnyTurn]]) -> History:
+    """Return the history of other turns: one group for each turn of ``history``. Folds end where they ended.
+
+    >>> history = folded(History([{"q": "a"}, {"q": "b"}]), Fold(1))
+    >>> regrouped(history, [({"q": "a"}, {"q": "c"}), ({"q": "b"},)]).folds[0].upto
+    2
+    """
+    groups = list(groups)
+    turns = [_turn(turn) for group in groups for turn in group]
+    if not history.folds:
+        return _from_turns(turns)
+    starts = list(accumulate(map(len, groups), initial=0))
+    folds = [replace(fold, upto=starts[fold.upto], cleared=starts[fold.cleared]) for fold in history.folds]
+    return _from_turns(turns, tuple(folds))
+
+
+def _read_folds(data: object, turns: Sequence[AnyTurn]) -> tuple[Fold, ...]:
+    from sigwire.signatures.types.views import is_cut
+
+    try:
+        folds = tuple(map(Fold.from_json, cast("Iterable[Mapping[str, Any]]", data)))
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise InputError(
+            f"The folds of a History cannot be decoded: {error!s:.200} (decoding its JSON). Pass what to_json returned."
+        ) from error
+    for fold in folds:
+        numbers: tuple[object, ...] = (fold.upto, fold.cleared)
+        if not all(type(each) is int for each in numbers) or not (
+            is_cut(turns, fold.upto) and 0 <= fold.cleared <= len(turns)
+        ):
+            raise InputError(
+                f"A fold of a History ends at turn {fold.upto!r:.20}, which is no place between turns (decoding its JSON). "
+                "Pass what to_json returned."
+            )
+    return folds
 
 
 def _turn(turn: object) -> AnyTurn:
@@ -236,7 +344,8 @@ def _turn(turn: object) -> AnyTurn:
 
 def changed_turns(history: History, change: Callable[[FieldValues], FieldValues]) -> History:
     """Return a history with the fields that ``change`` returns for each turn of fields. Messages are unchanged."""
-    return _from_turns(turn if isinstance(turn, Message) else Turn(change(turn)) for turn in history.messages)
+    turns = (turn if isinstance(turn, Message) else Turn(change(turn)) for turn in history.messages)
+    return _from_turns(turns, history.folds)
 
 
 # Values of these classes, directly in a turn, are decoded to their class.

@@ -40,6 +40,7 @@ from sigwire.testing.wire import (
     parts_of,
     spec,
     tool_names,
+    unloaded_tools,
     usage_of,
 )
 from sigwire.testing.wires.anthropic_stream import PING, events
@@ -64,10 +65,19 @@ VERSIONS = frozenset({"2023-06-01", "2026-10-21"})
 BLOCKS: Mapping[str, frozenset[str]] = {
     "user": frozenset({"text", "image", "document", "search_result", "tool_result"}),
     "assistant": frozenset(
-        {"text", "thinking", "redacted_thinking", "tool_use", "server_tool_use", "web_search_tool_result"}
+        {
+            "text",
+            "thinking",
+            "redacted_thinking",
+            "tool_use",
+            "server_tool_use",
+            "web_search_tool_result",
+            "tool_search_tool_result",
+        }
     ),
     "system": frozenset({"text"}),
 }
+_SEARCH = "tool_search_tool_bm25"
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 ID = re.compile(r"[a-zA-Z0-9_-]+")
 EFFORTS = frozenset({"low", "medium", "high", "xhigh", "max"})
@@ -129,6 +139,7 @@ class Anthropic(FakeWire):
         choice, parallel = _tool_choice(body.get("tool_choice"), tools)
         system = (Message("system", _content(node, "system")),) if (node := body.get("system")) else ()
         messages = (*system, *_messages(body["messages"]))
+        _check_references(body["messages"], messages, tool_names(tools))
         options: JsonObject = {"max_tokens": limit, **_sampling(body), **_reasoning(body)}
         request = Request(messages, tools, choice, parallel, _format(body), options)
         return ParsedRequest(model, request, SSEFraming(named=True, alive=PING) if body.flag_at("stream") else None)
@@ -136,7 +147,8 @@ class Anthropic(FakeWire):
     def write(self, response: Response, parsed: ParsedRequest, ids: IdSequence) -> JsonObject:
         usage = usage_of(response, parsed)
         choice = response.choices[0]
-        content: list[JsonValue] = [_block(part, ids) for part in parts_of(choice, ids, "toolu_")]
+        parts = parts_of(choice, ids, "toolu_")
+        content = _searches(unloaded_tools(parts, parsed.request), ids) + [_block(part, ids) for part in parts]
         called = any(part.kind == "tool_call" for part in choice.parts) or bool(choice.tool_calls)
         refused = choice.refusal is not None
         reason = "refusal" if refused else STOP_REASONS[choice.finish_reason]
@@ -211,6 +223,27 @@ def _block(part: Part, ids: IdSequence) -> JsonValue:
         return {"type": "thinking", "thinking": part.text, "signature": part.signature or ids("sig_")}
     assert isinstance(part, OpaquePart), f"an answer cannot hold {part.kind}"
     return part.data
+
+
+def _searches(names: Sequence[str], ids: IdSequence) -> list[JsonValue]:
+    """Return the blocks of a search that loads deferred tools."""
+    if not names:
+        return []
+    id = ids("srvtoolu_")
+    found: list[JsonValue] = [{"type": "tool_reference", "tool_name": name} for name in names]
+    asked: JsonObject = {"type": "server_tool_use", "id": id, "name": _SEARCH, "input": {"query": " ".join(names)}}
+    result: JsonObject = {"type": "tool_search_tool_search_result", "tool_references": found}
+    return [asked, {"type": "tool_search_tool_result", "tool_use_id": id, "content": result}]
+
+
+def _check_references(place: RequestNode, messages: Iterable[Message], names: Sequence[str]) -> None:
+    """Refuse a result of an earlier search whose tools the request does not have."""
+    for part in (part for message in messages for part in message.parts if isinstance(part, OpaquePart)):
+        content = part.data.get("content") if isinstance(part.data, dict) else None
+        found = content.get("tool_references") if isinstance(content, dict) else None
+        for each in found if isinstance(found, list) else ():
+            if isinstance(each, dict) and each.get("tool_name") not in names:
+                raise place.wrong(f"Tool reference '{each.get('tool_name')}' not found in available tools")
 
 
 def _add_citations(content: list[JsonValue], choice: Choice) -> list[JsonValue]:
@@ -333,6 +366,8 @@ def _tools(node: RequestNode | None) -> tuple[JsonObject, ...]:
     names = [tool["name"].text() for tool in nodes]
     if node and len(set(names)) < len(names):
         raise node.wrong("Tool names must be unique.")
+    if node and nodes and all(tool.flag_at("defer_loading") for tool in nodes):
+        raise node.wrong("At least one tool must have defer_loading=false")
     return tuple(map(_tool, nodes))
 
 
@@ -341,6 +376,8 @@ def _tool(node: RequestNode) -> JsonObject:
     if kind and kind.text() != "custom":
         rest: JsonObject = {key: value for key, value in node.fields().items() if key not in ("type", "name")}
         return {"type": "web_search" if kind.text().startswith("web_search") else kind.text(), kind.text(): rest}
+    if (is_deferred := node.flag_at("defer_loading")) and node.has("cache_control"):
+        raise node.wrong("Tools with defer_loading cannot have cache_control")
     name = _fitting(node["name"], NAME, "^[a-zA-Z0-9_-]{1,128}$")
     schema = node["input_schema"]
     if schema["type"].value != "object":
@@ -349,7 +386,7 @@ def _tool(node: RequestNode) -> JsonObject:
         raise schema.wrong("input_schema does not support oneOf, allOf, or anyOf at the top level")
     if node.flag_at("strict"):
         _check_compiled(schema)
-    return spec(name, node.text_at("description"), schema.value)
+    return spec(name, node.text_at("description"), schema.value, defer=is_deferred)
 
 
 _CHOICE_FIELDS: Mapping[str, frozenset[str]] = {

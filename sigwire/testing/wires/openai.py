@@ -154,12 +154,12 @@ def check_length(node: RequestNode, most: int) -> str:
     return text
 
 
-def read_function(function: RequestNode) -> JsonObject:
+def read_function(function: RequestNode, *, defer: bool = False) -> JsonObject:
     """Return a function tool. Without ``strict`` the provider makes schemas strict itself: only an explicit true is checked."""
     name, parameters = check_name(function["name"]), function.get("parameters")
     if parameters:
         _check_schema(parameters, f"function '{name}'", function.flag_at("strict"), "invalid_function_parameters")
-    return spec(name, function.text_at("description"), parameters.value if parameters else {})
+    return spec(name, function.text_at("description"), parameters.value if parameters else {}, defer=defer)
 
 
 def read_format(node: RequestNode | None, nested: str | None, code: str) -> ResponseFormat | None:

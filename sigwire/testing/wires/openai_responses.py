@@ -31,6 +31,7 @@ from sigwire.testing.wire import (
     numbers_of,
     parts_of,
     tokens_of,
+    unloaded_tools,
     usage_of,
 )
 from sigwire.testing.wires.openai import (
@@ -55,7 +56,16 @@ FIELDS = frozenset(
     truncation user""".split()
 )
 ITEMS = frozenset(
-    {"message", "function_call", "function_call_output", "item_reference", "reasoning", "web_search_call"}
+    {
+        "message",
+        "function_call",
+        "function_call_output",
+        "item_reference",
+        "reasoning",
+        "tool_search_call",
+        "tool_search_output",
+        "web_search_call",
+    }
 )
 CONTENT: Mapping[str, frozenset[str]] = {
     "user": frozenset({"input_text", "input_image", "input_file"}),
@@ -91,6 +101,7 @@ class OpenAIResponses(OpenAIWire):
             if body.has(name) and body[name].value is not False:
                 raise body[name].wrong(f"Unsupported value: '{name}': the fake provider stores nothing.")
         tools = tuple(map(_tool, body["tools"].items())) if body.has("tools") else ()
+        _check_search(body.get("tools"), tools)
         instructions, parallel, text = map(body.get, ("instructions", "parallel_tool_calls", "text"))
         system = (Message.system(instructions.text()),) if instructions else ()
         request = Request(
@@ -141,7 +152,9 @@ class OpenAIResponses(OpenAIWire):
 
 def _items(choice: Choice, parsed: ParsedRequest, ids: IdSequence) -> list[JsonValue]:
     tokens = tokens_of(choice, parsed)
-    items: list[JsonValue] = [_item(part, choice, tokens, ids) for part in parts_of(choice, ids, "call_")]
+    parts = parts_of(choice, ids, "call_")
+    items = _searches(unloaded_tools(parts, parsed.request), parsed.request.tools, ids)
+    items += [_item(part, choice, tokens, ids) for part in parts]
     if choice.refusal is not None:
         items.append(_message_item({"type": "refusal", "refusal": choice.refusal}, ids))
     return items
@@ -160,6 +173,27 @@ def _item(part: Part, choice: Choice, tokens: list[Any], ids: IdSequence) -> Jso
         return {"type": "function_call", "id": ids("fc_"), "status": "completed", **call}
     assert isinstance(part, OpaquePart), f"an answer cannot hold {part.kind}"
     return part.data
+
+
+def _searches(names: list[str], tools: Iterable[JsonObject], ids: IdSequence) -> list[JsonValue]:
+    """Return the items of a search that loads deferred tools."""
+    if not names:
+        return []
+    found: list[JsonValue] = [
+        {"type": "function", **function}
+        for tool in tools
+        if isinstance(function := tool.get("function"), dict) and function["name"] in names
+    ]
+    shared: JsonObject = {"execution": "server", "call_id": None, "status": "completed"}
+    call: JsonObject = {"type": "tool_search_call", "id": ids("tsc_"), **shared, "arguments": {"paths": [*names]}}
+    return [call, {"type": "tool_search_output", "id": ids("tso_"), **shared, "tools": found}]
+
+
+def _check_search(node: RequestNode | None, tools: Iterable[JsonObject]) -> None:
+    """Refuse deferred tools without the tool that searches them."""
+    is_deferred = any(isinstance(each := tool.get("function"), dict) and each.get("defer_loading") for tool in tools)
+    if node and is_deferred and not any(tool["type"] == "tool_search" for tool in tools):
+        raise node.wrong("Invalid Value: 'tools.defer_loading'. Deferred tools require tools.tool_search.")
 
 
 def _message_item(content: JsonObject, ids: IdSequence) -> JsonObject:
@@ -258,14 +292,17 @@ def _part(node: RequestNode, kind: str) -> Part:
 
 
 def _tool(node: RequestNode) -> JsonObject:
-    kind = node["type"].text({"function", "web_search", "web_search_2025_08_26"})
+    kind = node["type"].text({"function", "tool_search", "web_search", "web_search_2025_08_26"})
+    if kind == "tool_search":
+        node.fields({"type", "description", "execution", "parameters"})
+        return {"type": kind, kind: {}}
     if kind != "function":
         return {
             "type": "web_search",
             "web_search": {key: value for key, value in node.fields().items() if key != "type"},
         }
     node.fields({"type", "name", "description", "parameters", "strict", "defer_loading"})
-    return read_function(node)
+    return read_function(node, defer=node.flag_at("defer_loading"))
 
 
 _NUMBERS: Bounds = (

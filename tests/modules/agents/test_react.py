@@ -44,6 +44,8 @@ from sigwire.lm.fake import FakeLM
 from sigwire.modules.agents import conversation
 from sigwire.modules.agents.react import ReAct
 from sigwire.modules.agents.run import AgentRun, ReActStep
+from sigwire.modules.context.compaction import Compaction, clear_results
+from sigwire.modules.turn_text import as_text
 from sigwire.settings import context
 from sigwire.signatures import InputField, OutputField, Signature
 from sigwire.signatures.types import History, Image
@@ -201,8 +203,8 @@ async def test_invented_names_of_any_length_are_bounded_in_the_conversation(capa
     ]
     result = await play(summing, turns, capabilities, question="?")
     first, second, _ = result.history.messages[2::2]
-    assert len(conversation.as_text([first])) < 1_000
-    assert len(conversation.as_text([second])) < 2_000
+    assert len(as_text([first])) < 1_000
+    assert len(as_text([second])) < 2_000
     assert first.tool_results[0].name == result.steps[0].calls[0].name
 
 
@@ -447,7 +449,7 @@ async def test_bug_in_a_tool_is_kept_on_its_step_and_on_the_prediction(drive: st
     assert (last.warnings, result.warnings) == ((), first.warnings)
     assert isinstance(first.results[0].exception, KeyError)
     assert ReActStep.from_json(first.to_json()) == first
-    assert "test_react" not in conversation.as_text(result.history.messages)
+    assert "test_react" not in as_text(result.history.messages)
 
 
 async def test_tool_error_aborts_run_on_request() -> None:
@@ -488,13 +490,13 @@ def reading(turns: int, limit: int, **options: Any) -> tuple[ReAct[..., Any], Na
     return agent, lm
 
 
-def test_context_overflow_removes_old_results_and_keeps_task_and_latest() -> None:
-    agent, lm = reading(6, 8500)
+def test_context_overflow_clears_old_results_and_keeps_task_and_latest() -> None:
+    agent, lm = reading(6, 8500, compaction=Compaction([clear_results()], to=0.6))
     result = agent(question="Read them all.")
     assert (result.answer, result.termination_reason) == ("read", "submit")
     last = lm.requests[-1].messages
     results = [message.tool_results[0].text for message in last if message.role == "tool"]
-    assert results[0].startswith("[Result removed to save space: 2008 characters]")
+    assert results[0] == f'[Result left out: 2,008 characters; read_result(id="{result.steps[0].calls[0].id}")]'
     assert results[-1] == page(5)
     assert "Read them all." in last[1].text
     assert all(step.results[0].content == page(n) for n, step in enumerate(result.steps[:-1]))
@@ -503,7 +505,9 @@ def test_context_overflow_removes_old_results_and_keeps_task_and_latest() -> Non
 
 def test_context_overflow_error_has_sizes_when_nothing_can_be_removed() -> None:
     agent, _ = reading(3, 3500)
-    with pytest.raises(ContextWindowExceededError, match=r"characters \(the task: ") as caught:
+    with pytest.raises(
+        ContextWindowExceededError, match=r"instructions \d+, tools \d+, task \d+, latest turn \d+"
+    ) as caught:
         agent(question="Read." * 400)
     run = AgentRun.of(caught.value)
     assert isinstance(run.history, History)

@@ -29,6 +29,7 @@ from sigwire.errors import LMAuthenticationError, LMContentFilteredError, LMInva
 from sigwire.interpreters.code_limits import CodeLimits
 from sigwire.interpreters.monty import MontyInterpreter
 from sigwire.modules.code.rlm import RLM
+from sigwire.modules.context.compaction import Compaction, drop_oldest
 from tests.modules.code.driving import MODES, called, events, size_of
 
 LOG = "ok\n" * 1000 + "ERROR disk full"
@@ -232,12 +233,18 @@ def test_replies_without_code_end_the_loop_after_three_in_a_row() -> None:
     assert len(result.steps) == 5
 
 
-def test_old_results_are_removed_if_the_conversation_is_too_long() -> None:
+def test_old_turns_are_left_out_if_the_conversation_is_too_long() -> None:
     too_long = ContextWindowExceededError("too long")
-    program, lm, _ = reader(turn("print('a' * 900)"), turn("print('b' * 900)"), too_long, turn("submit('x', 1)"))
-    assert program(log="").cause == "x"
-    sent = [message.text for message in lm.requests[-1].messages if message.role == "user"]
-    assert sent[1:] == ["[Result removed to save space: 900 characters]", "b" * 900]
+    turns = [turn("print('alpha ' * 150)"), turn("print('b' * 900)"), too_long]
+    code = "print(search_conversation('alpha'))\nsubmit('x', 1)"
+    program, lm, _ = reader(*turns, turn(code), compaction=Compaction([drop_oldest()]))
+    result = program(log="")
+    assert (result.cause, len(result.history.messages)) == ("x", 6)
+    _, note, reply, last = lm.requests[-1].messages[1:]
+    assert "the 2 earliest turns of this conversation were left out" in note.text
+    assert 'search_conversation(query="...")' in note.text
+    assert (reply.role, last.text) == ("assistant", "b" * 900)
+    assert "alpha alpha" in result.steps[-1].results[1].text
 
 
 def test_latest_result_is_kept_in_a_conversation_that_is_too_long() -> None:

@@ -281,7 +281,7 @@ def vectors(texts: list[str]) -> list[list[float]]:
 
 def test_each_call_shows_the_nearest_demos_the_nearest_last() -> None:
     program, lm = nearest()
-    program(text="two kittens purr on the mat")
+    program(text="two kittens of the cat purr")
     assert shown(lm) == ["a cat sleeps on the mat", "cats and kittens purr"]
     program(text="a dog and a ball")
     assert shown(lm)[-1] == "a dog chases a ball"

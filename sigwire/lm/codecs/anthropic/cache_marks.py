@@ -10,7 +10,7 @@ from __future__ import annotations
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.request import Request
 from sigwire.lm.codecs.anthropic.profiles import MessagesProfile
-from sigwire.lm.codecs.shared.cache_marks import MOST_MARKS, mark_settings, marked_lengths
+from sigwire.lm.codecs.shared.cache_marks import MOST_MARKS, mark_settings, marked_lengths, with_marked_part
 from sigwire.lm.codecs.shared.untrusted import objects_of
 
 __all__ = ["with_cache_marks"]
@@ -18,9 +18,16 @@ __all__ = ["with_cache_marks"]
 
 def with_cache_marks(body: JsonObject, request: Request, profile: MessagesProfile) -> JsonObject:
     """Return the body with a mark at each end of ``repeated`` that is worth one."""
-    if not profile.cache_control or not (request.repeated or "prompt_cache" in request.options):
+    if not profile.cache_control or not (
+        request.repeated or request.repeated_part or "prompt_cache" in request.options
+    ):
         return body
     mark: JsonObject = {"type": "ephemeral", **mark_settings(request)}
+    if _count_marks(body) < MOST_MARKS:
+        marked = with_marked_part(
+            objects_of(body["messages"]), request, lambda block: [{**block, "cache_control": mark}]
+        )
+        body = body if marked is None else {**body, "messages": list[JsonValue](marked)}
     for length in marked_lengths(body, request, MOST_MARKS - _count_marks(body)):
         if length is None and profile.cache_control == "request":
             body = {**body, "cache_control": mark}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from sigwire.core.json import JsonObject
 from sigwire.core.tools.names import NameRules
 from sigwire.lm.codecs.shared.history import HistoryRules
 from sigwire.lm.codecs.shared.interface import WireProfile
@@ -35,6 +36,8 @@ _HISTORY = HistoryRules(
 _TOOL_FIELDS = frozenset(
     "allowed_callers cache_control defer_loading eager_input_streaming input_examples strict".split()
 )
+# https://platform.claude.com/docs/en/agents-and-tools/tool-use/tool-search-tool
+_TOOL_SEARCH: tuple[str, JsonObject] = ("tool_search_tool_bm25_20251119", {"name": "tool_search_tool_bm25"})
 NO_SAMPLING_SINCE = "2026-10-21"
 
 
@@ -63,6 +66,7 @@ class MessagesProfile(WireProfile):
     blank_stops: bool = False
     trims_prefill: bool = True
     later_system: bool = True
+    tool_search: tuple[str, JsonObject] | None = _TOOL_SEARCH
     cache_control: Literal["request", "blocks"] | None = "request"
     web_search: str | None = "web_search_20250305"
     body_version: str = ""
@@ -77,7 +81,10 @@ class MessagesProfile(WireProfile):
 ANTHROPIC = MessagesProfile()
 # Signatures of thinking hold on every cloud, so the family is that of the vendor.
 VERTEX_MESSAGES = MessagesProfile(
-    path="/publishers/anthropic/models/{model}:{method}", cache_control="blocks", body_version="vertex-2023-10-16"
+    path="/publishers/anthropic/models/{model}:{method}",
+    cache_control="blocks",
+    tool_search=None,  # asks for a beta header
+    body_version="vertex-2023-10-16",
 )
 COMPATIBLE_MESSAGES = MessagesProfile(
     family="anthropic-compatible",
@@ -86,5 +93,6 @@ COMPATIBLE_MESSAGES = MessagesProfile(
     temperature_or_top_p=False,
     temperature=None,
     cache_control=None,
+    tool_search=None,
     web_search=None,
 )

@@ -10,7 +10,7 @@ from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.request import Request
 from sigwire.core.response import LMWarning
 from sigwire.lm.codecs.bedrock_converse.tables import ConverseProfile
-from sigwire.lm.codecs.shared.cache_marks import MOST_MARKS, mark_settings, marked_lengths
+from sigwire.lm.codecs.shared.cache_marks import MOST_MARKS, mark_settings, marked_lengths, with_marked_part
 from sigwire.lm.codecs.shared.interface import Target
 from sigwire.lm.codecs.shared.options import target_warning
 from sigwire.lm.codecs.shared.untrusted import objects_of
@@ -22,13 +22,17 @@ def with_cache_points(
     body: JsonObject, request: Request, target: Target[ConverseProfile], warnings: list[LMWarning]
 ) -> JsonObject:
     """Return the body with a point at each end of ``repeated`` that is worth one, if the model takes points."""
-    if not target.facts.cache_breakpoints or not (request.repeated or "prompt_cache" in request.options):
+    is_asked = request.repeated or request.repeated_part or "prompt_cache" in request.options
+    if not target.facts.cache_breakpoints or not is_asked:
         return body
     settings = mark_settings(request)
     if settings and not target.profile.cache_ttl:
         settings = {}
         warnings.append(target_warning("prompt_cache", target, "has one time to keep a prompt; ttl was left out."))
     point: JsonObject = {"cachePoint": {"type": "default", **settings}}
+    if _count_points(body) < MOST_MARKS:
+        marked = with_marked_part(objects_of(body["messages"]), request, lambda block: [block, point])
+        body = body if marked is None else {**body, "messages": list[JsonValue](marked)}
     for length in marked_lengths(body, request, MOST_MARKS - _count_points(body)):
         body = _with_point_at(body, length, point)
     return body

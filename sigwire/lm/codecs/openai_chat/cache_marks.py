@@ -14,7 +14,7 @@ from typing import cast
 from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.request import Request
 from sigwire.lm.codecs.openai_chat.profiles import ChatProfile
-from sigwire.lm.codecs.shared.cache_marks import MOST_MARKS, mark_settings, marked_lengths
+from sigwire.lm.codecs.shared.cache_marks import MOST_MARKS, mark_settings, marked_lengths, with_marked_part
 from sigwire.lm.codecs.shared.interface import Target
 from sigwire.lm.codecs.shared.untrusted import objects_of
 
@@ -31,12 +31,20 @@ def with_cache_marks(
     if not target.facts.cache_breakpoints or not messages:
         return messages
     if mark != _ANTHROPIC:
+        messages = _with_marked_part(messages, request, mark, {"mode": "explicit"})
         on_demand = isinstance(request.options.get("prompt_cache"), dict) and messages[0]["role"] == "system"
         return _with_mark(messages, 0, mark, {"mode": "explicit"}) if on_demand else messages
     settings: JsonObject = {"type": "ephemeral", **mark_settings(request)}
+    messages = _with_marked_part(messages, request, mark, settings)
     for place in _places(messages, tools, request):
         messages = _with_mark(messages, place, mark, settings)
     return messages
+
+
+def _with_marked_part(messages: list[JsonObject], request: Request, name: str, mark: JsonObject) -> list[JsonObject]:
+    """Mark the end of inputs that many calls repeat."""
+    marked = with_marked_part(messages, request, lambda block: [{**block, name: mark}])
+    return messages if marked is None else marked
 
 
 def _places(messages: Sequence[JsonObject], tools: JsonValue, request: Request) -> list[int]:

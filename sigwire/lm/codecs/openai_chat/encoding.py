@@ -75,11 +75,9 @@ def encode(request: Request, target: Target[ChatProfile], *, stream: bool = Fals
     if form.instruction:
         messages = add_instruction(messages, form.instruction)
     cache: JsonObject = {}
-    if request.repeated or "prompt_cache" in request.options:
-        messages, cache = (
-            with_cache_marks(messages, chosen.get("tools"), request, target),
-            _cache_fields(request, target),
-        )
+    if request.repeated or request.repeated_part or "prompt_cache" in request.options:
+        marked = with_cache_marks(messages, chosen.get("tools"), request, target)
+        cache, messages = _cache_fields(request, target, is_marked=marked is not messages), marked
     body: JsonObject = {
         "model": target.model,
         "messages": cast(JsonValue, messages),
@@ -106,12 +104,13 @@ def _stream_fields(profile: ChatProfile) -> JsonObject:
 # --- caching: hosts cache without a request; some take a key, some take marks
 
 
-def _cache_fields(request: Request, target: Target[ChatProfile]) -> JsonObject:
+def _cache_fields(request: Request, target: Target[ChatProfile], *, is_marked: bool) -> JsonObject:
     given = request.options.get("prompt_cache")
     fields: JsonObject = {}
     if isinstance(given, dict) and "key" in given and target.profile.cache_key:
         fields["prompt_cache_key"] = given["key"]
-    if isinstance(given, dict) and target.facts.cache_breakpoints and target.profile.cache_mark in _CACHE_MODES:
+    is_asked = is_marked or (isinstance(given, dict) and target.facts.cache_breakpoints)
+    if is_asked and target.profile.cache_mark in _CACHE_MODES:
         fields |= _CACHE_MODES[target.profile.cache_mark]
     return fields
 

@@ -17,6 +17,7 @@ from sigwire.lm.codecs.openai_responses.items import encode_messages, encode_res
 from sigwire.lm.codecs.openai_responses.profiles import ResponsesProfile
 from sigwire.lm.codecs.openai_responses.tables import ENCRYPTED, JSON_MODE, LOGPROBS, MARK, OPTIONS, SAMPLING
 from sigwire.lm.codecs.shared.assembly import assemble, prepare
+from sigwire.lm.codecs.shared.cache_marks import with_marked_part
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.options import (
     Option,
@@ -34,7 +35,7 @@ from sigwire.lm.codecs.shared.tools import (
     encode_functions,
     in_order,
 )
-from sigwire.lm.codecs.shared.untrusted import object_of
+from sigwire.lm.codecs.shared.untrusted import object_of, objects_of
 
 __all__ = ["encode"]
 
@@ -66,6 +67,8 @@ def encode(request: Request, target: Target[ResponsesProfile], *, stream: bool =
         **({} if profile.store is None else {"store": profile.store}),
         **({"stream": True} if stream else {}),
     }
+    if request.repeated_part is not None and target.facts.cache_breakpoints and profile.builtin:
+        body = _with_marked_part(body, request)
     lost = (history.warnings, tools.warnings, tool_warnings, form.warnings, thinking_warnings, option_warnings)
     path = profile.path.format(model=model_in_path(target.model))
     return assemble(ready, path, body, itertools.chain(*lost), stop=_stop_texts(request))
@@ -102,6 +105,13 @@ def _cache_fields(request: Request, target: Target[ResponsesProfile]) -> JsonObj
     if has_cache_mark(request, target):
         fields["prompt_cache_options"] = MARK
     return fields
+
+
+def _with_marked_part(body: JsonObject, request: Request) -> JsonObject:
+    """Mark the end of inputs that many calls repeat."""
+    mark: JsonObject = {"prompt_cache_breakpoint": MARK}
+    marked = with_marked_part(objects_of(body["input"]), request, lambda block: [{**block, **mark}], "input_text")
+    return body if marked is None else {**body, "input": [*marked], "prompt_cache_options": MARK}
 
 
 def _encode_include(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from sigwire.core.json import JsonObject
 from sigwire.core.tools.names import NameRules
 from sigwire.lm.codecs.shared.history import HistoryRules
 from sigwire.lm.codecs.shared.interface import WireProfile
@@ -54,6 +55,7 @@ class ResponsesProfile(WireProfile):
         media_roles=frozenset({"user", "system"}),
     )
     tool_fields: frozenset[str] = frozenset({"allowed_callers", "async", "defer_loading", "output_schema", "strict"})
+    tool_search: tuple[str, JsonObject] | None = ("tool_search", {})
     temperature: float | None = 2.0
     options: Mapping[str, Option | None] = field(default_factory=dict[str, "Option | None"])
     system_role: Literal["developer", "system"] = "developer"
@@ -71,7 +73,7 @@ class ResponsesProfile(WireProfile):
 
 
 OPENAI = ResponsesProfile()
-AZURE = replace(OPENAI, family="azure-responses")
+AZURE = replace(OPENAI, family="azure-responses", tool_search=None)
 COMPATIBLE = replace(
     OPENAI,
     family="compatible-responses",
@@ -82,6 +84,7 @@ COMPATIBLE = replace(
     efforts=("off", "low", "medium", "high"),
     tool_fields=frozenset({"strict"}),
     builtin=frozenset[str](),
+    tool_search=None,
     allowed_tools=False,
     broken_arguments=False,
     message_type=True,

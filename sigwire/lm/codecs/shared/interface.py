@@ -45,7 +45,8 @@ class WireProfile:
     host accepts in each place; ``strict_schema``: that of an output which the host enforces on demand (``strict``), ``None`` if
     it has no such demand. ``tool_fields``: what a function may have beside name, description and parameters. ``media``:
     the kinds of input that user turns may hold. ``later_system``: whether system turns inside the conversation have a place
-    of their own. The rest holds for every model of the host, as in ``ModelFacts``: ``temperature``,
+    of their own. ``tool_search``: the kind and the settings of the provider's tool that finds deferred functions, ``None``
+    without one. The rest holds for every model of the host, as in ``ModelFacts``: ``temperature``,
     ``temperature_or_top_p``, ``blank_stops``, ``trims_prefill``.
     """
 
@@ -60,6 +61,7 @@ class WireProfile:
     tool_fields: frozenset[str] = frozenset()
     media: frozenset[str] = frozenset({"image", "audio", "file"})
     later_system: bool = False
+    tool_search: tuple[str, JsonObject] | None = None
     temperature: float | None = None
     temperature_or_top_p: bool = False
     blank_stops: bool = True
@@ -94,6 +96,7 @@ class ModelFacts:
     tokens of one answer. ``temperature``: the greatest temperature. ``temperature_or_top_p``: whether one excludes the other.
     ``blank_stops``: whether a stop sequence may be white space. ``trims_prefill``: whether white space at the end of an
     answer to continue is refused. ``thinks_first``: whether thinking is refused inside a loop of calls that started without.
+    ``tool_search``: whether the model uses the tool search of its provider (``WireProfile.tool_search``).
     """
 
     family: str = ""
@@ -120,6 +123,7 @@ class ModelFacts:
     blank_stops: bool = True
     trims_prefill: bool = False
     thinks_first: bool = False
+    tool_search: bool = False
 
     def known_efforts(self, usual: tuple[str, ...]) -> tuple[str, ...]:
         """Return the efforts of the model, or the usual ones of its host; ``()`` for a model that reasons by no request."""

@@ -73,6 +73,7 @@ def dump_run(agent: StateOwner, state: RunState, limit: int, error: ApprovalNeed
         "calls": _all_json(state.open_calls),
         "results": _all_json(state.tool_runs),
         "large": state.large.texts,
+        "size": state.room.counted,
         "verdicts": {id: each.to_json() for id, each in state.gate.verdicts.items() if id in open_ids},
         "pending": [asdict(call) for call in error.pending],
         "schemas": {name: agent.toolbox.tools[name].parameters for name in _own_names(error)},
@@ -255,6 +256,16 @@ def _check_inner(state: Mapping[str, Any], decisions: Mapping[str, object], path
         _check_inner(state["inner"][call], of_call, f"{path}/{call}")
 
 
+def _size(data: Any) -> tuple[int, int] | None:
+    """Return the size of a conversation and the number of its turns. States of earlier versions have none."""
+    if data is None:
+        return None
+    tokens, turns = data
+    if type(tokens) is not int or type(turns) is not int:
+        raise TypeError("a size is two numbers")
+    return tokens, turns
+
+
 def load_run(agent: StateOwner, data: Mapping[str, Any]) -> RunState:
     """Return the run of a state."""
     try:
@@ -267,6 +278,7 @@ def load_run(agent: StateOwner, data: Mapping[str, Any]) -> RunState:
         state.open_calls = tuple(ToolCall.from_json(call) for call in data["calls"])
         state.tool_runs = [ToolRun.from_json(done) for done in data["results"]]
         state.large.restore(data["large"])
+        state.size = _size(data.get("size"))
         state.turn, state.place, state.is_resumed = data["turn"], str(data.get("place", "")), True
         state.gate.verdicts = {id: CallVerdict.from_json(each) for id, each in data["verdicts"].items()}
         state.gate.kept = {done.call.id: done for done in state.tool_runs}

@@ -1,4 +1,4 @@
-"""``LargeResults``: the results of a run that the model saw in part, and the tool that reads them.
+"""``LargeResults``: the results of a run that the model saw in part or as a reference, and the tool that reads them.
 
 A toolbox with a ``reader`` names that tool in the note of each shortened result. The first such result adds the tool to the
 tools of the run. Its calls run in the toolbox like all others: journaled, streamed, in the steps and in the JSON of the run.
@@ -7,15 +7,18 @@ tools of the run. Its calls run in the toolbox like all others: journaled, strea
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
+from sigwire.core.fold import Fold
 from sigwire.core.json import JsonObject
+from sigwire.core.messages import Message
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import ConfigurationError, ToolFailed
 from sigwire.modules.agents.tool_run import ToolRun
+from sigwire.signatures.types.history import History
 
 if TYPE_CHECKING:
     from sigwire.modules.agents.toolbox import Toolbox
@@ -89,6 +92,7 @@ class LargeResults:
         self.tools: tuple[Tool, ...] = ()
         self._page = max(_SMALLEST_PAGE, _LARGEST_PAGE if toolbox.max_output is None else toolbox.max_output)
         self.texts: dict[str, str] = {}
+        self._history: Callable[[], History] = History
 
     def keep(self, runs: Iterable[ToolRun]) -> None:
         """Keep the texts of the results that were shown in part; offer the tool if there are any."""
@@ -99,7 +103,17 @@ class LargeResults:
             if done.shown is not done.result and done.shown.content != done.result.content:
                 self.texts[done.call.id] = done.result.text
         if self.texts and not self.tools:
-            self._offer()
+            self._offer(self.toolbox.reader)
+
+    def offer_search(self, fold: Fold, history: Callable[[], History]) -> None:
+        """Offer the tools that find what a fold of a conversation leaves out, from now on."""
+        self._history = history
+        if not any(tool.name == fold.reader for tool in self.tools):
+            self._offer(fold.reader)
+        if not any(tool.name == fold.search for tool in self.tools):
+            from sigwire.modules.context.search_tools import search_tool  # few conversations are folded
+
+            self._add(search_tool(fold.search, history))
 
     def restore(self, texts: Mapping[str, Any]) -> None:
         """Keep the texts of a run that is resumed, as its state has them."""
@@ -107,12 +121,12 @@ class LargeResults:
             raise TypeError("a large result is a text")
         self.texts.update(texts)
         if self.texts:
-            self._offer()
+            self._offer(self.toolbox.reader)
 
-    def _offer(self) -> None:
+    def _offer(self, name: str) -> None:
         tool = Tool(
-            name=self.toolbox.reader,
-            description="Read a part of a large tool result of which only the start and end were shown, or search it.",
+            name=name,
+            description="Read a part of a large tool result of which only a part or a reference is shown, or search it.",
             parameters=_PARAMETERS,
             handler=self._read,
             max_output=self._page + _LONGEST_NOTE,
@@ -120,14 +134,22 @@ class LargeResults:
             approve=False,
             tunable=False,
         )
-        self.tools = (tool,)
+        self._add(tool)
+
+    def _add(self, tool: Tool) -> None:
+        self.tools = (*self.tools, tool)
         self.toolbox = copy(self.toolbox)  # the agent's own is shared with other runs
         self.toolbox.tools = {**self.toolbox.tools, tool.name: tool}
 
+    def _results(self) -> dict[str, str]:
+        """Return the texts of the results that the conversation has, by the id of their call."""
+        turns = [turn for turn in self._history().messages if isinstance(turn, Message) and turn.role == "tool"]
+        return {result.id: result.text for turn in turns for result in turn.tool_results}
+
     def _read(self, id: str, start: int = 0, length: int = _DEFAULT_LENGTH, search: str = "") -> str:
-        text = self.texts.get(id)
+        text = self.texts[id] if id in self.texts else self._results().get(id)
         if text is None:
-            known = ", ".join(list(self.texts)[-_MOST_IDS:])
+            known = ", ".join([*self._results(), *self.texts][-_MOST_IDS:])
             raise ToolFailed(f"There is no large result {id[:60]!r} in this run. The latest ids are: {known}.")
         length = min(length, self._page)
         if search:
