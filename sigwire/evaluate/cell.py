@@ -168,20 +168,23 @@ def cell_steps(
         return (yield from _scored_again(stored, program, example, plan, strict, raises, keep, explained))
     run_of = _ProgramRun(program, example, traced, strict, timeout, rollout_id, spared)
     kept = None if requests is None else RowCalls()
-    unsure: Unsure | None = None
+    unsure: tuple[Unsure, Cell] | None = None
+    prediction: object = None
     with _unstreamed(), UsageTracker(keep_runs=False) as tracker, _NO_CONTEXT if kept is None else kept.recording():
         try:
             prediction = yield from run_of.steps()
         except Exception as error:
             failure = _failure(error, program, raises)
             score = failure_score if failure.kind == "program" else None
-            facts = run_of.facts(None, tracker, error, kept)
+            failed = Cell(score, "", {}, failure, *run_of.facts(None, tracker, error, kept))
             if plan is None or not (isinstance(error, Unsure) and plan.accepts_unsure):
-                return Cell(score, "", {}, failure, *facts)
-            unsure = error
+                return failed
+            unsure = error, failed
     if unsure is not None and plan is not None:  # the metric takes it in place of a prediction
-        scored = yield from _scored_steps(facts, example, unsure, plan, run_of.trace if strict else None, raises)
-        return scored if scored.failure is not None else replace(scored, failure=failure)
+        found, failed = unsure
+        trace = run_of.trace if strict else None
+        scored = yield from score_steps(failed, example, found, plan, trace, raises=raises)
+        return scored if scored.failure is not None else replace(scored, failure=failed.failure)
     facts = run_of.facts(_outputs(program, prediction), tracker, prediction, kept if requests == "all" else None)
     if keep is not None:
         keep(prediction, Cell(None, "", {}, None, *facts))

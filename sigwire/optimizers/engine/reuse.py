@@ -56,7 +56,7 @@ class AnswerStore:
                 if (stored := self._answers.get(key)) is not None:  # since the look above: its flight has ended
                     return stored
                 is_known = False
-                made = yield from passed_on(effect, frame.path, outer)
+                made: Response = yield from passed_on(effect, frame.path, outer)
                 self._answers.put(key, _priced(made), 0, 0.0)  # before the flight ends
                 return made
 
