@@ -17,7 +17,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 
 from benchmarks import (  # isort: skip
-    cached, evaluate, experiments, growth, imports, layers, memory, optimizing, over_http, parsing, predict, streaming, teams,
+    cached, deciding, evaluate, experiments, growth, imports, layers, memory, optimizing, over_http, parsing, predict,
+    streaming, teams,
     tools, transport,
 )  # fmt: skip
 from benchmarks.timing import SIGWIRE, Job, Line, measure, table
@@ -35,6 +36,7 @@ SOURCES: Mapping[Callable[[], Iterator[Job]], frozenset[str]] = {
     layers.ledger: frozenset({"l5"}),
     cached.jobs: frozenset({"h1", "h2"}),
     optimizing.jobs: frozenset({"p1", "p2", "p3"}),
+    deciding.jobs: frozenset({"u1", "u2", "u3"}),
     teams.jobs: frozenset({"q1", "q2", "s1", "s2", "s3"}),
     imports.over_http: frozenset({"a2"}),
     over_http.jobs: frozenset({"c1", "c2", "d", "i1"}),

@@ -46,6 +46,7 @@ _NAMES: dict[str, dict[str, str]] = {
     },
     "Programs": {
         "sigwire.modules.batch": "BatchRun",
+        "sigwire.modules.cascade": "Cascade",
         "sigwire.modules.chain_of_thought": "ChainOfThought Reasoned",
         "sigwire.modules.module": "Module",
         "sigwire.modules.parallel": "Parallel",
@@ -124,6 +125,7 @@ _NAMES: dict[str, dict[str, str]] = {
         "sigwire.effects.cancellation": "StreamCancelled",
     },
     "Evaluation": {
+        "sigwire.evaluate.calibration": "Calibration",
         "sigwire.evaluate.comparison": "Comparison ProgramDifference compare",
         "sigwire.evaluate.evaluation": "Evaluate load_records",
         "sigwire.evaluate.progress": "EvaluationProgress",
@@ -153,12 +155,14 @@ _NAMES: dict[str, dict[str, str]] = {
         "sigwire.evaluate.metrics.verdicts": "majority_judge pairwise_judge",
     },
     "Optimizers": {
+        "sigwire.optimizers.certificate": "Certificate",
         "sigwire.optimizers.errors": "OptimizationInterrupted SearchPaused",
         "sigwire.optimizers.optimizer": "Optimizer",
         "sigwire.optimizers.progress": "SearchProgress",
         "sigwire.optimizers.reports.report": "OptimizationReport",
         "sigwire.optimizers.rules.better_together": "BetterTogether",
         "sigwire.optimizers.rules.bootstrap_few_shot": "BootstrapFewShot",
+        "sigwire.optimizers.rules.calibrate": "Calibrate",
         "sigwire.optimizers.rules.copro": "COPRO",
         "sigwire.optimizers.rules.ensemble": "Ensemble majority",
         "sigwire.optimizers.rules.gepa": "GEPA",

@@ -10,6 +10,7 @@ from sigwire.signatures.types.text import Code, Reasoning
 
 # Programs
 from sigwire.modules.batch import BatchRun
+from sigwire.modules.cascade import Cascade
 from sigwire.modules.chain_of_thought import ChainOfThought, Reasoned
 from sigwire.modules.module import Module
 from sigwire.modules.parallel import Parallel
@@ -101,6 +102,7 @@ from sigwire.core.events import (
 from sigwire.effects.cancellation import StreamCancelled
 
 # Evaluation
+from sigwire.evaluate.calibration import Calibration
 from sigwire.evaluate.comparison import Comparison, ProgramDifference, compare
 from sigwire.evaluate.evaluation import Evaluate, load_records
 from sigwire.evaluate.progress import EvaluationProgress
@@ -137,12 +139,14 @@ from sigwire.evaluate.metrics.tool_calls import tool_call_match
 from sigwire.evaluate.metrics.verdicts import majority_judge, pairwise_judge
 
 # Optimizers
+from sigwire.optimizers.certificate import Certificate
 from sigwire.optimizers.errors import OptimizationInterrupted, SearchPaused
 from sigwire.optimizers.optimizer import Optimizer
 from sigwire.optimizers.progress import SearchProgress
 from sigwire.optimizers.reports.report import OptimizationReport
 from sigwire.optimizers.rules.better_together import BetterTogether
 from sigwire.optimizers.rules.bootstrap_few_shot import BootstrapFewShot
+from sigwire.optimizers.rules.calibrate import Calibrate
 from sigwire.optimizers.rules.copro import COPRO
 from sigwire.optimizers.rules.ensemble import Ensemble, majority
 from sigwire.optimizers.rules.gepa import GEPA
@@ -275,11 +279,15 @@ __all__ = [
     "Budget",
     "BudgetSpent",
     "CacheHealth",
+    "Calibrate",
+    "Calibration",
     "CallReport",
     "CallerError",
     "Capabilities",
+    "Cascade",
     "Cassette",
     "CassetteMiss",
+    "Certificate",
     "ChainOfThought",
     "ChatAdapter",
     "ChatSession",

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from benchmarks import (
+    deciding,
     entries,
     evaluate,
     growth,
@@ -25,7 +26,7 @@ from benchmarks.by_hand import Sender
 from benchmarks.timing import FLOOR, SIGWIRE, Job, Line, measure, table
 from sigwire.core.json import JsonValue
 
-SOURCES = (imports.jobs, predict.jobs, growth.jobs, tools.jobs, parsing.jobs, layers.jobs)
+SOURCES = (imports.jobs, predict.jobs, growth.jobs, tools.jobs, parsing.jobs, layers.jobs, deciding.jobs)
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.__module__)

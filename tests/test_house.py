@@ -257,6 +257,7 @@ HOMES: dict[str, list[str]] = {
 """A module or a name of one, and the files that may use it: one home a fact."""
 
 WIDE: dict[str, str] = {
+    "sigwire/evaluate/result.py": "the face of an evaluation: its figures, parts, comparisons, exports and cards",
     "sigwire/lm/http_backend.py": "it drives what the other files of the room decide, for one exchange",
     "sigwire/modules/agents/run_state.py": "the state of a run: each part of the room keeps its own there",
     "sigwire/modules/predict.py": "it reads each choice of a call once: model, adapter, demos, tools, evidence, settings",

@@ -32,6 +32,11 @@ def add(parser: ArgumentParser) -> None:
     parser.add_argument("data", help="the examples: .jsonl, .json, .csv, .tsv or .parquet")
     parser.add_argument("--metric", required=True, help="module:name of a metric, such as app:exact")
     add_inputs(parser)
+    parser.add_argument(
+        "--evidence",
+        choices=["auto", "measured", "logprob", "sampled", "stated"],
+        help="where every predictor gets the probabilities of its outputs from",
+    )
     parser.add_argument("--repeat", type=int, default=1, metavar="N", help="runs of each example (default: 1)")
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N examples")
     parser.add_argument("--threads", type=int, metavar="N", help="examples at once (default: adaptive)")
@@ -50,6 +55,8 @@ def run(options: Namespace) -> int:
 
     log = _checked_log(options)
     program, metric = load_program(options), load_object(options.metric)
+    if options.evidence:
+        program = _with_evidence(program, options)
     baseline = load_records(options.baseline) if options.baseline else None
     devset = read_examples(options.data, program, options, options.limit)
     if baseline is not None:
@@ -70,6 +77,22 @@ def run(options: Namespace) -> int:
     comparison = None if baseline is None else _compared(baseline, result, is_part=options.limit is not None)
     _print(options, result, comparison)
     return _status(options, result, comparison)
+
+
+def _with_evidence(program: Any, options: Namespace) -> Any:
+    """Return a copy of the program whose predictors ask for evidence."""
+    from sigwire.modules.module import Module
+    from sigwire.modules.predict import Predict
+
+    if not isinstance(program, Module):
+        raise UsageError(
+            f"{options.program} is a function, which has no predictors (reading --evidence). Pass a module or a signature."
+        )
+    program = program.deepcopy()
+    for predictor in program.predictors():
+        if isinstance(predictor, Predict):
+            predictor.evidence = options.evidence
+    return program
 
 
 def _early(options: Namespace, error: Any) -> Status:
@@ -169,6 +192,9 @@ def _plain(result: EvaluationResult, comparison: Comparison | None) -> Mapping[s
     plain["interval"] = _plain_interval(result.interval)
     plain["intervals"] = {name: _plain_interval(each) for name, each in result.intervals.items()}
     plain |= _plain_tools(result.run)
+    if calibrations := result.run.calibrations:
+        plain["calibration"] = {path: each.to_json() for path, each in calibrations.items()}
+    plain |= {} if result.coverage == 1 else {"coverage": result.coverage, "answered_score": result.answered_score}
     plain["segments"] = [each.to_json() for each in result.segments]
     if comparison is not None:
         found = comparison["this"]

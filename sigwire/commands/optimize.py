@@ -30,6 +30,7 @@ OPTIMIZERS: Mapping[str, str] = {
     "BootstrapFewShotWithOptuna": "optuna_search",
     "BootstrapFewShotWithRandomSearch": "random_search",
     "COPRO": "copro",
+    "Calibrate": "calibrate",
     "GEPA": "gepa",
     "InferRules": "infer_rules",
     "LabeledFewShot": "labeled_few_shot",
@@ -57,6 +58,12 @@ def add(parser: ArgumentParser) -> None:
     parser.add_argument("--budget", type=float, metavar="DOLLARS", help="stop when so much is spent")
     parser.add_argument("--prompt-lm", metavar="MODEL", help="the model that writes texts (default: --lm)")
     parser.add_argument("--threads", type=int, metavar="N", help="runs at once")
+    parser.add_argument(
+        "--risk",
+        type=float,
+        metavar="LOSS",
+        help="a bound on the mean loss of answered rows, of Calibrate, such as 0.05",
+    )
     parser.add_argument(
         "--set",
         action="append",
@@ -140,6 +147,10 @@ def _optimizer(options: Namespace) -> tuple[Optimizer, dict[str, Any]]:
     cls = getattr(import_module(f"sigwire.optimizers.rules.{OPTIMIZERS[options.optimizer]}"), options.optimizer)
     given = dict(_setting(text) for text in options.set)
     compile_options = {name: given.pop(name) for name in getattr(cls, "_compile_options", {}) if name in given}
+    if options.risk is not None:
+        if options.optimizer != "Calibrate":
+            raise UsageError(f"{options.optimizer} gives no bound (reading --risk). Use --optimizer Calibrate.")
+        given["risk"] = options.risk
     if options.metric:
         given["metric"] = load_object(options.metric)
     if options.prompt_lm:

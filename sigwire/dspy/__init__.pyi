@@ -13,6 +13,7 @@ from sigwire.dspy.modules import ChainOfThought, Module, Predict
 from sigwire.dspy.predict.composites import BestOfN, MultiChainComparison, Parallel, Refine
 from sigwire.dspy.predict.nearest import KNN
 from sigwire.modules.batch import BatchRun
+from sigwire.modules.cascade import Cascade
 from sigwire.modules.chain_of_thought import Reasoned
 from sigwire.modules.programs.files import load_program, save_program
 
@@ -91,6 +92,7 @@ from sigwire.core.events import (
 from sigwire.effects.cancellation import StreamCancelled
 
 # Evaluation
+from sigwire.evaluate.calibration import Calibration
 from sigwire.evaluate.comparison import Comparison, ProgramDifference, compare
 from sigwire.evaluate.evaluation import Evaluate, load_records
 from sigwire.evaluate.progress import EvaluationProgress
@@ -136,11 +138,13 @@ from sigwire.dspy.teleprompt import (
     KNNFewShot,
     LabeledFewShot,
 )
+from sigwire.optimizers.certificate import Certificate
 from sigwire.optimizers.errors import OptimizationInterrupted, SearchPaused
 from sigwire.optimizers.optimizer import Optimizer
 from sigwire.optimizers.progress import SearchProgress
 from sigwire.optimizers.reports.report import OptimizationReport
 from sigwire.optimizers.rules.bootstrap_few_shot import BootstrapFewShot
+from sigwire.optimizers.rules.calibrate import Calibrate
 from sigwire.optimizers.rules.ensemble import Ensemble, majority
 from sigwire.optimizers.rules.infer_rules import InferRules
 from sigwire.optimizers.rules.miprov2 import MIPROv2
@@ -335,11 +339,15 @@ __all__ = [
     "Budget",
     "BudgetSpent",
     "CacheHealth",
+    "Calibrate",
+    "Calibration",
     "CallReport",
     "CallerError",
     "Capabilities",
+    "Cascade",
     "Cassette",
     "CassetteMiss",
+    "Certificate",
     "ChainOfThought",
     "ChatAdapter",
     "ChatSession",

@@ -12,7 +12,7 @@ reporters   progress in terminal, log and notebook
 fingerprint  what a result depends on, by content
 metrics     the metrics and judges of the library     git          the commit, for records
 segments    parts of a run that was resumed           costs        sums of which a part may be unknown
-calls       the messages of a row, for its record
+calls       the messages of a row, for its record    calibration  probabilities of outputs against labels
 rows        rows in this process or on an executor, and map_rows
 seeds       means and differences over examples and seeds
 pareto      the front of entries that are measured by several numbers

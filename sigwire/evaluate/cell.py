@@ -23,7 +23,7 @@ from sigwire.core.response import Attempt, Repair, Usage, known_cost_of
 from sigwire.core.tools.tool import Tool
 from sigwire.effects.emitting import stream_queue
 from sigwire.effects.steps import Steps
-from sigwire.errors import LMError, ModelError
+from sigwire.errors import LMError, ModelError, Unsure
 from sigwire.evaluate.calls import RecordedCall, RowCalls
 from sigwire.evaluate.examples import split_fields
 from sigwire.evaluate.failures import ExampleTimeout, Failure, failure_of, missing_label
@@ -51,12 +51,13 @@ class TraceStep(Value):
     """One call of a predictor. ``path``: its name in ``program.named_predictors()``, "" if it has none there.
 
     ``demo``: the JSON of an ``Example(augmented=True)`` with the inputs and outputs of the call; tools are their names.
-    ``called_by``: the call of the tool that ran it, "" outside of tools.
+    ``called_by``: the call of the tool that ran it, "" outside of tools. ``evidence``: of the outputs, by path.
     """
 
     path: str
     demo: JsonObject
     called_by: str = ""
+    evidence: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,7 @@ class Cell(Value):
     ``forms``: the outputs that their declared types do not read back (``plain.Written``). ``is_plain``: the program returned
     a value that is no prediction, which is the output ``value``. ``calls``: the messages that the program sent and received,
     if they are kept (``evaluate/calls.py``). ``spared``, ``spared_cost``: usage and cost of the hits when they were asked, if
-    they are counted.
+    they are counted. ``evidence``: the probabilities of the outputs by path, as JSON; of a run that was unsure as well.
 
     >>> Cell.from_json(Cell(0.0, failure=Failure("program", "Refused", "no")).to_json()).failure.type
     'Refused'
@@ -108,6 +109,7 @@ class Cell(Value):
     calls: tuple[RecordedCall, ...] = ()
     spared: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
     spared_cost: float | None = 0.0
+    evidence: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Cell:
@@ -166,13 +168,23 @@ def cell_steps(
         return (yield from _scored_again(stored, program, example, plan, strict, raises, keep, explained))
     run_of = _ProgramRun(program, example, traced, strict, timeout, rollout_id, spared)
     kept = None if requests is None else RowCalls()
+    unsure: tuple[Unsure, Cell] | None = None
+    prediction: object = None
     with _unstreamed(), UsageTracker(keep_runs=False) as tracker, _NO_CONTEXT if kept is None else kept.recording():
         try:
             prediction = yield from run_of.steps()
         except Exception as error:
             failure = _failure(error, program, raises)
             score = failure_score if failure.kind == "program" else None
-            return Cell(score, "", {}, failure, *run_of.facts(None, tracker, error, kept))
+            failed = Cell(score, "", {}, failure, *run_of.facts(None, tracker, error, kept))
+            if plan is None or not (isinstance(error, Unsure) and plan.accepts_unsure):
+                return failed
+            unsure = error, failed
+    if unsure is not None and plan is not None:  # the metric takes it in place of a prediction
+        found, failed = unsure
+        trace = run_of.trace if strict else None
+        scored = yield from score_steps(failed, example, found, plan, trace, raises=raises)
+        return scored if scored.failure is not None else replace(scored, failure=failed.failure)
     facts = run_of.facts(_outputs(program, prediction), tracker, prediction, kept if requests == "all" else None)
     if keep is not None:
         keep(prediction, Cell(None, "", {}, None, *facts))
@@ -382,7 +394,8 @@ class _ProgramRun:
         is_plain = outputs is not None and not isinstance(found, Record)
         messages = () if kept is None else kept.recorded(self._program)
         hits = _spared(tracker.spared if self._spared else [])
-        return plain, *sums, 0, None, self._seconds, trace, {}, *odd, *calls, *rest, is_plain, messages, *hits
+        last = is_plain, messages, *hits, evidence_of(found)
+        return plain, *sums, 0, None, self._seconds, trace, {}, *odd, *calls, *rest, *last
 
 
 def _spared(hits: Sequence[Attempt]) -> tuple[Mapping[str, JsonObject], float | None]:
@@ -468,6 +481,14 @@ def _repairs(prediction: object) -> tuple[Repair, ...]:
     return tuple(meta_of(prediction).repairs) if isinstance(prediction, Prediction) else ()
 
 
+def evidence_of(found: object) -> dict[str, JsonObject]:
+    """Return the evidence of the outputs of a prediction, or of the error of a run that was unsure, as JSON by path."""
+    given = found.evidence if isinstance(found, Unsure) else None
+    if isinstance(found, Prediction):
+        given = meta_of(found).evidence
+    return {path: each.to_json() for path, each in given.items()} if given else {}
+
+
 def _outputs(program: object, prediction: object) -> Written:
     if not isinstance(prediction, Record):
         return written_fields({"value": prediction})
@@ -478,7 +499,12 @@ def _outputs(program: object, prediction: object) -> Written:
 def _trace_steps(program: object, trace: TraceList) -> tuple[TraceStep, ...]:
     paths = {id(part): name for name, part in program.named_predictors()} if isinstance(program, Module) else {}
     return tuple(
-        TraceStep(paths.get(id(entry[0]), ""), _demo(*entry), _tool_call_text(getattr(entry, "tool_call", None)))
+        TraceStep(
+            paths.get(id(entry[0]), ""),
+            _demo(*entry),
+            _tool_call_text(getattr(entry, "tool_call", None)),
+            evidence_of(entry[2]),
+        )
         for entry in trace
     )
 

@@ -39,8 +39,9 @@ class MetricPlan:
     """Calls one metric, or each of several, with the arguments that it takes. ``name``: that of the function or class.
 
     Several metrics are equal to one that returns a dict of their scores; ``names`` has all of their names, ``name`` is the
-    first. ``takes_predictor``: the metric takes ``pred_name`` and ``pred_trace``. Raises ``ConfigurationError`` for a metric
-    that is not callable or does not take an example and a prediction.
+    first. ``takes_predictor``: the metric takes ``pred_name`` and ``pred_trace``. ``accepts_unsure``: the attribute of that
+    name of each metric is true: it gets the error ``Unsure`` of a run in place of a prediction. Raises ``ConfigurationError``
+    for a metric that is not callable or does not take an example and a prediction.
 
     >>> MetricPlan(lambda example, prediction: 1.0).takes_predictor
     False
@@ -49,7 +50,7 @@ class MetricPlan:
     sigwire.errors.ConfigurationError: The metric <lambda> takes no (example, prediction) (planning its call). ...
     """
 
-    __slots__ = ("_arguments", "_metric", "_parts", "name", "names", "takes_predictor")
+    __slots__ = ("_arguments", "_metric", "_parts", "accepts_unsure", "name", "names", "takes_predictor")
 
     def __init__(self, metric: Metrics) -> None:
         self._parts: Sequence[MetricPlan] = ()
@@ -68,10 +69,12 @@ class MetricPlan:
         self._arguments = _arguments_of(metric, self.name)
         self.names: tuple[str, ...] = (self.name,)
         self.takes_predictor = self._arguments.takes_predictor
+        self.accepts_unsure = bool(getattr(metric, "accepts_unsure", False))
 
     def _plan_parts(self, parts: Sequence[MetricPlan]) -> None:
         self._parts, self.names = parts, tuple(part.name for part in parts)
         self.name, self.takes_predictor = self.names[0], any(part.takes_predictor for part in parts)
+        self.accepts_unsure = all(part.accepts_unsure for part in parts)
         if len({*self.names}) < len(parts):
             twice = next(name for name in self.names if self.names.count(name) > 1)
             raise ConfigurationError(f"Two metrics have the name {twice!r} (planning their call). Rename one of them.")

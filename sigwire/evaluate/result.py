@@ -19,6 +19,7 @@ from sigwire.core.record import FieldValue, Meta, new_record
 from sigwire.core.response import Usage
 from sigwire.effects.steps import run
 from sigwire.errors import ConfigurationError
+from sigwire.evaluate.calibration import Calibration, Label, calibration_of_records
 from sigwire.evaluate.cell import Cell, score_steps
 from sigwire.evaluate.comparison import Comparison, compare
 from sigwire.evaluate.figures import exports
@@ -267,6 +268,27 @@ class EvaluationResult(Prediction, HasCard):
     def path(self) -> str | None:
         """The file of records."""
         return self.run.path
+
+    @property
+    def coverage(self) -> float:
+        """The share of the runs that did not end unsure (``Unsure``); 1 without runs."""
+        return self.run.coverage
+
+    @property
+    def answered_score(self) -> float:
+        """``score`` of the runs that did not end unsure: percent, every failure at ``failure_score``."""
+        return self.run.answered.percent
+
+    def calibration(self, field: str, *, label: Label = None, source: str | None = None, bins: int = 10) -> Calibration:
+        """Return how well the probabilities of an output agree with its labels.
+
+        ``field``: the path of the output, "urgent", "ticket.urgent" or "tags[billing]". ``label``: the field of the examples
+        that has the right value, by default the path, or a function of the example. ``source``: "measured", "logprob",
+        "sampled" or "stated"; needed if the records have several. ``bins``: of equal width. Rows without evidence or label
+        are left out. Raises ``InputError`` if no row is left, and for several sources.
+        """
+        run = self.run
+        return calibration_of_records(run.records, run.examples, field, label=label, source=source, bins=bins)
 
     # --- parts and comparisons
 

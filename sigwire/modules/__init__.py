@@ -12,8 +12,8 @@ calling           call a function or program from steps        driving         r
 preview           all requests of a program, and checks        exports         the request of a call as data
 programs          whole programs as JSON files                 cards           programs as people see them
 field_types       the fields that a program declares          call_limit      the time limit of a call
-deciding          evidence of a call, and what it decides
 memory            Memory: notes that outlive a conversation    skills          Skills: instructions that are read on demand
 context           what long conversations leave out           turn_text       turns as text to read
 planned_folds     the folds that a preview names
+deciding          evidence of a call, and what it decides      cascade         Cascade: cheap programs first, a person last
 """

@@ -8,11 +8,12 @@ from functools import partial
 from typing import Any, cast
 
 from sigwire.core.tools.inspection import is_async_function
+from sigwire.effects.emitting import stream_queue
 from sigwire.effects.loops import block_on_result, to_thread
 from sigwire.effects.steps import Steps
 from sigwire.modules.module import Module
 
-__all__ = ["called_steps"]
+__all__ = ["called_steps", "whole_call"]
 
 
 def called_steps(function: object, args: Sequence[object], kwargs: Mapping[str, object]) -> Steps[Any]:
@@ -25,6 +26,12 @@ def called_steps(function: object, args: Sequence[object], kwargs: Mapping[str, 
     if isinstance(function, Module):
         return (yield from function.call_steps(*args, **kwargs))
     return (yield _UserCall(partial(cast("Callable[..., Any]", function), *args, **kwargs)))
+
+
+def whole_call(program: Module, args: Sequence[object], inputs: Mapping[str, object]) -> Steps[Any]:
+    """Return the steps of a call that is not streamed, for ``Gather``: it runs them in a context of their own."""
+    stream_queue.set(None)
+    return (yield from program.call_steps(*args, **inputs))
 
 
 class _UserCall:

@@ -22,8 +22,8 @@ from sigwire.observe.callbacks import ACTIVE_TOOL_CALL
 from sigwire.observe.place import path_in, running
 
 __all__ = [
-    "CallNode", "Leaf", "add_entry", "collected", "failed_attempts", "is_collecting", "leaf_of", "question_steps",
-    "reports_of", "with_cache_breaks", "with_report",
+    "CallNode", "Leaf", "add_entry", "collected", "entries_of_call", "failed_attempts", "is_collecting", "label_first",
+    "leaf_of", "question_steps", "reports_of", "with_cache_breaks", "with_report",
 ]  # fmt: skip
 
 T = TypeVar("T")
@@ -73,6 +73,34 @@ class Leaf:
         if (known := self.report) is not None:
             own = tuple(replace(each, purpose=purpose) for each in known.own)
             self.report = replace(known, own=own)
+
+
+def entries_of_call() -> list[Any]:
+    """Return the entries of the running call, which grow; an empty list if nothing collects."""
+    around = collector.get()
+    entries: list[Any] | None = None if around is None else around.entries
+    return [] if entries is None else entries
+
+
+def label_first(entries: Sequence[Any], purpose: Literal["fallback"], why: str) -> bool:
+    """Set purpose and reason of the first exchange of ended calls; return False if there is none."""
+    for entry in entries:
+        if isinstance(entry, Leaf | CallNode):
+            if (report := entry.report) is not None and (labeled := _labeled(report, purpose, why)) is not None:
+                entry.report = labeled
+                return True
+        elif isinstance(entry, Collector) and label_first(entry.entries or (), purpose, why):
+            return True
+    return False
+
+
+def _labeled(report: CallReport, purpose: Literal["fallback"], why: str) -> CallReport | None:
+    if report.own:
+        return replace(report, own=(replace(report.own[0], purpose=purpose, why=why), *report.own[1:]))
+    for at, inner in enumerate(report.inner):
+        if (labeled := _labeled(inner, purpose, why)) is not None:
+            return replace(report, inner=(*report.inner[:at], labeled, *report.inner[at + 1 :]))
+    return None
 
 
 def leaf_of(module: object) -> Leaf | None:

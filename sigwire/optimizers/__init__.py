@@ -10,5 +10,6 @@ objectives  the headline, other scores, and what a run takes
 options    SearchOptions, and their checks
 events     Proposed, Measured, Dropped, Kept, ...    errors     SearchPaused, OptimizationInterrupted
 progress  SearchProgress: trials, score, calls, money, time left
+certificate  a bound on the loss of the rows that a program answers
 teleprompter  Teleprompter, with a compile that callbacks see once
 """

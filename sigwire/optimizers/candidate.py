@@ -10,6 +10,11 @@ A text of a program has a name, its slot; the names of predictors are those of `
     <predictor>.tools.<tool>.args.<argument>   the description of an argument
     <predictor>.tools.<tool>.alias             the name of the tool for the model
 
+Numbers have slots as well:
+
+    <predictor>.decisions.<path>               the rule of an output (``DecisionRule``)
+    <cascade>.least                            the least confidence of each stage
+
 A candidate has only what it changes. A slot, a predictor or an option that it lacks is as in the student.
 """
 
@@ -20,6 +25,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Self, TypeAlias, TypeVar, cast
 
+from sigwire.core.evidence import DecisionRule
 from sigwire.core.example import Example
 from sigwire.core.json import JsonObject, JsonValue, Value, decode_fields
 from sigwire.core.narrow import is_mapping
@@ -28,20 +34,21 @@ from sigwire.core.tools.tool import Tool
 from sigwire.errors import ConfigurationError, StateError, suggest
 from sigwire.journal.packing import digest_of
 from sigwire.modules.agents.react import ReAct
+from sigwire.modules.cascade import Cascade
 from sigwire.modules.module import Module
 from sigwire.modules.tool_texts import alias_problem
 from sigwire.show.card import BoundedRepr
 from sigwire.signatures.criteria import criteria_texts
 from sigwire.signatures.fields import SignatureSpec
 
-__all__ = ["Candidate", "Demo", "Slot", "applied", "candidate_of", "check_text", "slots", "tunable"]
+__all__ = ["Candidate", "Demo", "Slot", "applied", "candidate_of", "cascades_of", "check_text", "slots", "tunable"]
 
 M = TypeVar("M", bound=Module)
 
 Slot: TypeAlias = str
 """The name of a text of a program."""
 
-_FAMILIES = frozenset({"instructions", "fields", "tools", "tool_names", "demos"})
+_FAMILIES = frozenset({"instructions", "fields", "tools", "tool_names", "demos", "decisions"})
 _DEFAULT_FAMILIES = frozenset({"instructions", "fields", "tools", "demos"})
 _MOST_CHARACTERS = 1024
 """OpenAI's limit for the description of a tool, the lowest of the providers."""
@@ -85,7 +92,8 @@ class Candidate(BoundedRepr):
     ``parents``: the digests of the candidates that this one was made from; no part of the digest and of comparisons. Demos
     of ``()`` remove those of the student. ``lm_options`` are merged into the ``config`` of every predictor. ``choices``: the
     label of what was chosen, by name ("model", "adapter", an option of requests). ``chosen`` has the values, which are no part
-    of the digest and of the JSON, so that no key is saved.
+    of the digest and of the JSON, so that no key is saved. ``numbers``: the rules of outputs and the least confidences of
+    cascades, as JSON, by slot.
 
     >>> first = Candidate().with_text("answer.instructions", "Be brief.")
     >>> first == Candidate({"answer.instructions": "Be brief."}), first.parents == (Candidate().digest,)
@@ -98,14 +106,15 @@ class Candidate(BoundedRepr):
     parents: tuple[str, ...] = ()
     choices: Mapping[str, str] = field(default_factory=dict[str, str])
     chosen: Mapping[str, Any] = field(default_factory=dict[str, Any], repr=False, compare=False)
+    numbers: Mapping[Slot, JsonValue] = field(default_factory=dict[str, JsonValue])
 
     def __post_init__(self) -> None:
-        for name in ("texts", "demos", "lm_options", "choices", "chosen"):
+        for name in ("texts", "demos", "lm_options", "choices", "chosen", "numbers"):
             object.__setattr__(self, name, dict(getattr(self, name)))
 
     @cached_property
     def digest(self) -> str:
-        """The SHA-256 of texts, demos, options and choices. The order in which they were added does not matter."""
+        """The SHA-256 of texts, demos, options, choices and numbers. The order in which they were added does not matter."""
         content = self.to_json()
         content.pop("parents", None)
         return digest_of(content)
@@ -133,6 +142,10 @@ class Candidate(BoundedRepr):
         made = replace(self, choices={**self.choices, name: label}, chosen={**self.chosen, name: value})
         return replace(made, parents=parents or (self.digest,))
 
+    def with_numbers(self, numbers: Mapping[Slot, JsonValue], *parents: str) -> Candidate:
+        """Return the candidate with more numbers. ``parents`` are digests, by default that of this candidate."""
+        return replace(self, numbers={**self.numbers, **numbers}, parents=parents or (self.digest,))
+
     @property
     def summary(self) -> str:
         """A description of the candidate in a few words.
@@ -142,6 +155,8 @@ class Candidate(BoundedRepr):
         >>> demos = [Demo({"fields": {"augmented": True}}), Demo({"fields": {}})]
         >>> Candidate({"self.instructions": "Be brief."}, {"self": demos}).summary
         'new self.instructions, bootstrapped 1, labeled 1'
+        >>> Candidate(numbers={"self.decisions.urgent": {"threshold": 0.8}}).summary
+        'self.decisions.urgent threshold=0.8'
         """
         names = [*self.texts]
         more = f" and {len(names) - 2} more" if len(names) > 2 else ""
@@ -152,6 +167,7 @@ class Candidate(BoundedRepr):
             parts += [f"bootstrapped {made}"] if made else [] if labeled else ["no demos"]
             parts += [f"labeled {labeled}" if made else f"labeled only, {labeled}"] if labeled else []
         options = {**self.lm_options, **self.choices}
+        parts += [_shown_numbers(slot, numbers) for slot, numbers in self.numbers.items()]
         return ", ".join([*parts, *(f"{name}={value}" for name, value in options.items())]) or "as the student"
 
     def without_row(self, row: str) -> Candidate:
@@ -162,13 +178,13 @@ class Candidate(BoundedRepr):
         return replace(self, demos=kept)
 
     def changes(self, other: Candidate) -> JsonObject:
-        """Return the difference to another candidate: ``[this, other]`` of each text, list of demos, option and choice.
+        """Return the difference to another candidate: ``[this, other]`` of each text, list of demos, option, choice and number.
 
         >>> Candidate({"answer.instructions": "Answer."}).changes(Candidate())
         {'texts': {'answer.instructions': ['Answer.', None]}}
         """
         mine, others = self.to_json(), other.to_json()
-        names = ("texts", "demos", "lm_options", "choices")
+        names = ("texts", "demos", "lm_options", "choices", "numbers")
         parts = {name: _difference(mine.get(name), others.get(name)) for name in names}
         return {name: part for name, part in parts.items() if part}
 
@@ -180,6 +196,7 @@ class Candidate(BoundedRepr):
             "lm_options": dict(self.lm_options),
             "parents": list(self.parents),
             "choices": dict(self.choices),
+            "numbers": dict(self.numbers),
         }
         return {name: part for name, part in parts.items() if part}
 
@@ -187,6 +204,20 @@ class Candidate(BoundedRepr):
     def from_json(cls, data: Mapping[str, Any]) -> Self:
         """Decode the result of ``to_json``."""
         return cls(**decode_fields(cls, data))
+
+
+def _shown_numbers(slot: Slot, numbers: JsonValue) -> str:
+    if isinstance(numbers, dict):
+        return " ".join([slot, *(f"{name}={_shown_number(each)}" for name, each in numbers.items())])
+    return f"{slot}={_shown_number(numbers)}"
+
+
+def _shown_number(value: JsonValue) -> str:
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{name}: {_shown_number(each)}' for name, each in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_shown_number, value))}]"
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
 def _difference(mine: JsonValue, other: JsonValue) -> JsonObject:
@@ -220,8 +251,8 @@ def slots(
     """Return the texts of a program that may be tuned, by slot.
 
     ``tune``: "instructions", "fields" (descriptions and criteria), "tools" (descriptions of tools and arguments), "tool_names"
-    (the aliases) and "demos" (which have no slots). Tools are those of agents, and for other predictors with an input for tools
-    those in ``examples``. Tools with ``tunable=False`` and tools of the provider have no slots.
+    (the aliases), "demos" and "decisions" (which have no texts). Tools are those of agents, and for other predictors with an
+    input for tools those in ``examples``. Tools with ``tunable=False`` and tools of the provider have no slots.
     """
     if unknown := sorted(frozenset(tune) - _FAMILIES):
         raise ConfigurationError(
@@ -296,7 +327,7 @@ def check_text(slot: Slot, text: str) -> str | None:
 
 
 def applied(student: M, candidate: Candidate, choices: Mapping[str, Mapping[str, Any]] | None = None) -> M:
-    """Return a copy of a program with the candidate's texts, demos, options and choices.
+    """Return a copy of a program with the candidate's texts, demos, options, choices and numbers.
 
     Structure, demos and options are copied; models, tools and clients are shared. The student is not changed. ``choices``: the
     values by name and label, for a candidate that was read from JSON. Raises ``ConfigurationError`` for slots and predictors
@@ -321,6 +352,10 @@ def applied(student: M, candidate: Candidate, choices: Mapping[str, Mapping[str,
     if candidate.lm_options:
         for predictor in predictors.values():
             predictor.config = {**predictor.config, **candidate.lm_options}
+    cascades = cascades_of(program) if candidate.numbers else {}
+    for slot, numbers in candidate.numbers.items():
+        if not _set_numbers(predictors, cascades, slot, numbers):
+            raise _unknown_error(f"the slot {slot!r}", program)
     for slot, text in candidate.texts.items():
         owner = max((name for name in predictors if slot.startswith(f"{name}.")), key=len, default=None)
         if owner is None or not _set_text(predictors[owner], slot[len(owner) + 1 :], text):
@@ -355,6 +390,34 @@ def _choose_option(name: str, predictor: Any, value: object) -> None:
 
 
 _CHOOSERS: Mapping[str, Callable[[Any, object], None]] = {"model": _choose_model, "adapter": _choose_adapter}
+
+
+def cascades_of(program: Module) -> dict[str, Cascade]:
+    """Return the cascades of a program by name: its own is "self".
+
+    >>> from sigwire.modules.predict import Predict
+    >>> list(cascades_of(Cascade([Cascade([Predict("text -> answer")])])))
+    ['self', 'stages[0]']
+    """
+    found = program.named_sub_modules(Cascade)
+    return {name if name == "self" else name.removeprefix("self."): each for name, each in found}
+
+
+def _set_numbers(
+    predictors: Mapping[str, Any], cascades: Mapping[str, Cascade], slot: Slot, numbers: JsonValue
+) -> bool:
+    """Set a rule or the least confidences; return False for an unknown slot."""
+    cascade = cascades.get(slot.removesuffix(".least"))
+    if cascade is not None and slot.endswith(".least"):
+        cascade.least = cast(Any, numbers)
+        return True
+    marks = [name for name in predictors if slot.startswith(f"{name}.decisions.")]
+    if not marks or not isinstance(numbers, dict):
+        return False
+    owner = max(marks, key=len)
+    path = slot.removeprefix(f"{owner}.decisions.")
+    predictors[owner].decisions = {**predictors[owner].decisions, path: DecisionRule.from_json(numbers)}
+    return True
 
 
 def _demo_of(demo: Demo, spec: SignatureSpec) -> Example:

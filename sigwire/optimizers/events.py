@@ -8,9 +8,10 @@ from typing import TypeAlias
 from sigwire.core.json import Value
 from sigwire.evaluate.costs import add_cost, cost_text
 from sigwire.optimizers.candidate import Candidate
+from sigwire.optimizers.certificate import Certificate
 from sigwire.show.card import BoundedRepr
 
-__all__ = ["Dropped", "Kept", "Measured", "Proposed", "RefusedText", "SearchEvent", "Spent", "Warned"]
+__all__ = ["Certified", "Dropped", "Kept", "Measured", "Proposed", "RefusedText", "SearchEvent", "Spent", "Warned"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,4 +103,11 @@ class Warned(BoundedRepr):
     text: str
 
 
-SearchEvent: TypeAlias = "Proposed | RefusedText | Measured | Dropped | Kept | Spent | Warned"
+@dataclass(frozen=True, slots=True)
+class Certified(BoundedRepr):
+    """The bound of the program that the search returns."""
+
+    certificate: Certificate
+
+
+SearchEvent: TypeAlias = "Certified | Proposed | RefusedText | Measured | Dropped | Kept | Spent | Warned"

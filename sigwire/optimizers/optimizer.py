@@ -30,7 +30,7 @@ from sigwire.optimizers.engine.sizes import Sizes, sizes_of
 from sigwire.optimizers.engine.spending import Spending, read_budget
 from sigwire.optimizers.engine.store import RunStore
 from sigwire.optimizers.errors import OptimizationInterrupted
-from sigwire.optimizers.events import RefusedText, Warned
+from sigwire.optimizers.events import Certified, RefusedText, Warned
 from sigwire.optimizers.judge import Judge, ScoreTable
 from sigwire.optimizers.objectives import COSTS, HEADLINE, named_objectives
 from sigwire.optimizers.options import FAMILIES, TUNES, SearchOptions, check_search_options, fixed_passages, labels_of
@@ -61,7 +61,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
     """
 
     _compile_options: ClassVar[Mapping[str, Any]] = {}  # options of ``compile`` by name, with their defaults
-    _chooses: ClassVar[bool] = True  # whether candidates are chosen on validation rows
+    _chooses: bool = True  # whether candidates are chosen on validation rows
     _is_fair_on_training_rows: ClassVar[bool] = False  # whether no text of a candidate is written from them
     _needs_metric: ClassVar[bool] = True
     _draws_labels: ClassVar[bool] = False  # whether candidates differ in ``choices``
@@ -466,6 +466,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
             calls=engine.calls,
             winner_calls=engine.calls_of_candidate(verdict.winner.digest),
             segments=store.segments(),
+            certificate=next((event.certificate for event, _ in events.seen if isinstance(event, Certified)), None),
         ).with_prompts(student, self.task_model)
 
     def _program(self, student: M, report: OptimizationReport) -> M:

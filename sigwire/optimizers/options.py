@@ -23,7 +23,7 @@ __all__ = ["FAMILIES", "TUNES", "SearchOptions", "check_search_options", "fixed_
 
 TUNES = frozenset({"instructions", "demos", "fields", "tools"})
 """The families of texts that change by default, and demos."""
-FAMILIES = TUNES | {"tool_names"}
+FAMILIES = TUNES | {"tool_names", "decisions"}
 
 
 class SearchOptions(TypedDict, total=False):
@@ -35,8 +35,8 @@ class SearchOptions(TypedDict, total=False):
     to be kept; ``strategy="greedy"`` keeps the highest mean. ``if_worse``: "keep_student" (default) or "return", for a winner
     that is not shown to be better. ``errors``: "raise" (default) or "score", for exceptions of the metric and the program.
     ``hold_out`` (0.0): the share of the validation rows, or of the training rows without them, that no candidate is chosen by;
-    it measures the gain as a ``testset`` does. ``tune``: what may change, of "instructions", "demos", "fields", "tools" and
-    "tool_names". ``timeout``: seconds of a run.
+    it measures the gain as a ``testset`` does. ``tune``: what may change, of "instructions", "demos", "fields", "tools",
+    "tool_names" and "decisions" (the numbers of ``Calibrate``). ``timeout``: seconds of a run.
     ``on_event``: called with each event of the search. ``executor``: runs programs on the processes of a PEP 3148 executor, or
     of the one that a function makes, ``num_threads`` at once in each; see ``Evaluate``. ``reuse`` (True): a question that the
     search asked before for the same row, repetition and place is not asked again, also for another candidate; ``False`` asks

@@ -45,6 +45,7 @@ LONG = {
     "optimize_tools.py",
     "quickstart.py",
     "shop_both_ways.py",
+    "triage.py",
 }
 STORED = {"quickstart.md", "stream_agent.py"}
 TIMES = re.compile(

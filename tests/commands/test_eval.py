@@ -318,3 +318,40 @@ def test_repeat_and_named_inputs_reach_the_evaluation(folder: Path, capsys: pyte
     assert main([*EVAL, "--repeat", "2", "--inputs", "message", "--log", "run.jsonl", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["n"] == 3
     assert (folder / "run.jsonl").read_text(encoding="utf-8").count('"type":"record"') == 6
+
+
+DECIDING = """
+import sigwire
+
+def answer(request):
+    number = int(request.messages[-1].text.split("row ")[-1].split()[0])
+    p = 0.95 if number % 2 else 0.05
+    return {"urgent": p > 0.5, **({"evidence_": {"urgent": p}} if "evidence_" in request.messages[0].text else {})}
+
+program = sigwire.Predict("ticket -> urgent: bool", lm=sigwire.FakeLM(answer))
+
+def exact(example, prediction, trace=None):
+    return example.urgent == prediction.urgent
+"""
+
+
+def write_deciding(folder: Path, count: int = 30, options: str = "") -> None:
+    """Write a program that states its probabilities, if it is asked, and its rows."""
+    (folder / "app.py").write_text(DECIDING.replace('urgent: bool", ', f'urgent: bool", {options}'), encoding="utf-8")
+    lines = [json.dumps({"ticket": f"row {number}", "urgent": number % 2 == 1}) for number in range(count)]
+    (folder / "data.jsonl").write_text("\n".join(lines), encoding="utf-8")
+
+
+def test_evidence_shows_the_calibration_of_each_output(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_deciding(folder)
+    assert main([*EVAL, "--evidence", "stated"]) == 0
+    assert "calibration urgent  ECE 0.05, Brier 0.01 (stated, 30 rows)" in capsys.readouterr().out
+    assert main([*EVAL, "--evidence", "stated", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["calibration"]["urgent"]["n"] == 30
+    assert main(EVAL) == 0
+    assert "calibration" not in capsys.readouterr().out
+
+
+def test_function_has_no_evidence(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["eval", "app:first_word", *EVAL[2:], "--evidence", "auto"]) == 2
+    assert "has no predictors (reading --evidence)" in capsys.readouterr().err

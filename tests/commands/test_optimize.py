@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from sigwire.cli import main
+from tests.commands.test_eval import write_deciding
 
 SEARCH = ["optimize", "app:program", "data.jsonl", "--metric", "app:exact", "--optimizer", "BootstrapFewShot", "--yes"]
 
@@ -143,3 +144,19 @@ def test_options_of_an_optimizer_are_named_as_arguments(
     error = capsys.readouterr().err
     assert advice in error
     assert "GEPA(" not in error
+
+
+@pytest.mark.filterwarnings("ignore:Predict is saved")  # the model is a fake
+def test_risk_gives_a_certificate(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_deciding(folder, options='evidence="stated", ')
+    arguments = ["optimize", "app:program", "data.jsonl", "--metric", "app:exact", "--yes"]
+    assert main([*arguments, "--optimizer", "Calibrate", "--risk", "0.2"]) == 0
+    assert "Certified: loss of answered rows at most 0.2 with confidence 0.9" in capsys.readouterr().out
+    saved = json.loads((folder / "best.json").read_text(encoding="utf-8"))
+    assert saved["decisions"]["urgent"]["least"] == 0.95
+
+
+def test_risk_of_another_optimizer_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["optimize", "app:program", "data.jsonl", "--metric", "app:exact", "--optimizer", "COPRO"]
+    assert main([*arguments, "--risk", "0.2"]) == 2
+    assert "Use --optimizer Calibrate" in capsys.readouterr().err

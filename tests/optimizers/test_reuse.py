@@ -12,10 +12,13 @@ from sigwire import Cassette, Evaluate, Predict
 from sigwire.core.json import dumps
 from sigwire.core.request import Request
 from sigwire.core.tools.calls import ToolCall
+from sigwire.effects.steps import run
 from sigwire.errors import LMServerError
 from sigwire.lm.fake import FakeLM
+from sigwire.lm.policy.cache.memory import MemoryStore
 from sigwire.modules.agents.react import ReAct
 from sigwire.modules.module import Module
+from sigwire.optimizers.engine.reuse import AnswerStore
 from sigwire.optimizers.rules.copro import COPRO
 from sigwire.optimizers.rules.random_search import BootstrapFewShotWithRandomSearch
 from sigwire.optimizers.rules.simba import SIMBA
@@ -135,6 +138,21 @@ def test_equal_questions_at_one_time_are_asked_once(options: Any) -> None:
     reusing, compiled = found(TABLE["COPRO"], **options)
     assert set(reusing.asked().values()) == {1}
     assert outcome(compiled) == outcome(found(TABLE["COPRO"], reuse=False)[1])
+
+
+def test_answer_that_is_stored_after_the_look_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    lm = FakeLM([{"answer": "4"}])
+    predict, store = Predict("question -> answer", lm=lm), AnswerStore()
+    assert run(store.around("a/0", predict.call_steps(question="2+2?"))).answer == "4"
+    looks, find = list[bytes](), MemoryStore.get
+
+    def get(self: MemoryStore, key: bytes) -> Any:
+        looks.append(key)
+        return None if len(looks) == 1 else find(self, key)
+
+    monkeypatch.setattr(MemoryStore, "get", get)
+    assert run(store.around("a/0", predict.call_steps(question="2+2?"))).answer == "4"
+    assert (len(lm.requests), store.reused, len(looks)) == (1, 1, 2)
 
 
 def test_search_that_is_bounded_by_calls_gets_more_runs() -> None:

@@ -46,6 +46,8 @@ def _card_rows(run: ScoredRun) -> list[tuple[str, list[str]]]:
         ("failed", _failed(run)),
         ("not scored", [_counted(run.not_scored), *_bounds_line(run)] if run.not_scored else []),
         ("percent", _percent(run)),
+        *((f"calibration {path}", [found.summary]) for path, found in run.calibrations.items()),
+        ("coverage", _coverage(run)),
         ("tools", tool_lines(run.tools)),
         ("warnings", [warning_line(run.warnings)] if run.warnings else []),
         ("cost", [_cost_line(run), *_metric_cost(run)]),
@@ -78,6 +80,11 @@ def _failed(run: ScoredRun) -> list[str]:
 def _percent(run: ScoredRun) -> list[str]:
     differs = bool(run.scored_values) and round(100 * run.mean, 2) != run.percent
     return [f"{run.percent:g} of 100, every failure at {run.failure_score:g}"] if differs else []
+
+
+def _coverage(run: ScoredRun) -> list[str]:
+    answered = run.answered
+    return [f"{run.coverage:.0%} answered, {answered.percent:g} of 100 on them"] if run.coverage < 1 else []
 
 
 def _latency(run: ScoredRun) -> list[str]:

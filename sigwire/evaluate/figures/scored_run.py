@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from operator import attrgetter
@@ -21,6 +22,7 @@ from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.record import FieldValue
 from sigwire.core.response import Usage
 from sigwire.errors import ConfigurationError, InputError, suggest
+from sigwire.evaluate.calibration import Calibration, calibration_of_records, paths_of
 from sigwire.evaluate.costs import cost_text, program_cost
 from sigwire.evaluate.figures.tool_counts import ToolCounts, total_tools, total_warnings
 from sigwire.evaluate.records import ExampleRecord
@@ -218,6 +220,25 @@ class ScoredRun(BoundedRepr):
         """How often each class of error ended a run or its scoring."""
         return Counter(each.cell.failure.type for each in self.records if each.cell.failure is not None)
 
+    @property
+    def coverage(self) -> float:
+        """The share of the runs that did not end unsure; 1 without runs."""
+        return 1 - sum(map(_is_unsure, self.records)) / len(self.records) if self.records else 1.0
+
+    @property
+    def answered(self) -> ScoredRun:
+        """The run without the records that ended unsure."""
+        return self._with([place for place, record in enumerate(self.records) if not _is_unsure(record)])
+
+    @cached_property
+    def calibrations(self) -> Mapping[str, Calibration]:
+        """The calibration of each output whose evidence has one source and whose labels are those of its path."""
+        found: dict[str, Calibration] = {}
+        for path in paths_of(self.records):
+            with suppress(InputError):
+                found[path] = calibration_of_records(self.records, self.examples, path)
+        return found
+
     # --- usage
 
     @property
@@ -317,6 +338,10 @@ _COUNTS = ("input_tokens", "output_tokens", "cached_tokens", "cache_write_tokens
 def cost_of(record: ExampleRecord) -> float | None:
     """Return the cost of a record; a run without requests costs nothing."""
     return 0.0 if record.cell.cost is None and not record.cell.requests else record.cell.cost
+
+
+def _is_unsure(record: ExampleRecord) -> bool:
+    return record.cell.failure is not None and record.cell.failure.type == "Unsure"
 
 
 def _field_key(record: ExampleRecord, name: str) -> str:

@@ -14,7 +14,7 @@ from sigwire.show.cleaning import inline
 from sigwire.show.numbers import count, money_text, seconds_text
 from sigwire.show.svg import Scale, label, mark, percent, svg
 
-__all__ = ["agreement", "calibration", "ends", "histogram", "interval_line", "interval_lines"]
+__all__ = ["agreement", "calibration", "ends", "histogram", "interval_line", "interval_lines", "reliability"]
 
 HEIGHT, TOP, BOTTOM, LINE = 170, 36, 22, 15
 _BINS = 24
@@ -175,8 +175,25 @@ def calibration(pairs: Sequence[tuple[float, float]]) -> str:
     bins: dict[int, list[tuple[float, float]]] = {}
     for stated, score in pairs:
         bins.setdefault(min(int(stated * _CALIBRATION_BINS), _CALIBRATION_BINS - 1), []).append((stated, score))
+    parts = [
+        (len(found), sum(stated for stated, _ in found) / len(found), sum(score for _, score in found) / len(found))
+        for _, found in sorted(bins.items())
+    ]
+    error = sum(abs(n * (score - stated)) for n, stated, score in parts) / max(len(pairs), 1)
+    return reliability(parts, error)
+
+
+def reliability(bins: Sequence[tuple[int, float, float]], error: float) -> str:
+    """Return the observed share over the stated probability; the area of a dot is its number of values.
+
+    ``bins``: number, mean probability and observed share of each; ``error``: their mean gap. Empty without bins.
+
+    >>> reliability([(10, 0.9, 0.8)], 0.1).count("<circle")
+    1
+    """
     if not bins:
         return ""
+    total = sum(n for n, _, _ in bins)
     across, down, foot = Scale(0, 1, 4, 96), Scale(0, 1, HEIGHT - BOTTOM, 12), HEIGHT - BOTTOM
     left, right = percent(4), percent(96)
     parts = [
@@ -184,13 +201,11 @@ def calibration(pairs: Sequence[tuple[float, float]]) -> str:
         mark("line", css="axis", x1=left, y1=foot, x2=right, y2=foot),
         mark("line", css="axis", x1=left, y1=foot, x2=left, y2=12),
     ]
-    for _, found in sorted(bins.items()):
-        stated, score = (sum(each[place] for each in found) / len(found) for place in (0, 1))
-        radius = 3 + 9 * math.sqrt(len(found) / len(pairs))
-        title = f"{count(len(found), 'value')}: stated {stated:.2f}, observed {score:.2f}"
+    for n, stated, score in bins:
+        radius = 3 + 9 * math.sqrt(n / total)
+        title = f"{count(n, 'value')}: stated {stated:.2f}, observed {score:.2f}"
         x, y = percent(across.at(stated)), down.at(score)
         parts.append(mark("circle", title, css="dot", cx=x, cy=y, r=radius, opacity="0.7"))
-    error = sum(abs(sum(s - p for p, s in found)) for found in bins.values()) / len(pairs)
     labels = [
         label(left, HEIGHT - 5, "stated 0"),
         label(percent(50), HEIGHT - 5, f"gap {error:.3f}", "middle"),

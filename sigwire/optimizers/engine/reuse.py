@@ -53,13 +53,16 @@ class AnswerStore:
 
             def ask() -> Steps[Response]:
                 nonlocal is_known
+                if (stored := self._answers.get(key)) is not None:  # since the look above: its flight has ended
+                    return stored
                 is_known = False
-                return passed_on(effect, frame.path, outer)
+                made: Response = yield from passed_on(effect, frame.path, outer)
+                self._answers.put(key, _priced(made), 0, 0.0)  # before the flight ends
+                return made
 
             call = Call(effect.request, TargetKey("", None, None, effect.lm.model))
             answer = yield from self._flights.fly(key, call, ask)
         if not is_known:
-            self._answers.put(key, _priced(answer), 0, 0.0)
             return answer
         self.reused += 1
         return (yield effect.answered(as_hit(answer)))

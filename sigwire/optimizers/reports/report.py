@@ -16,7 +16,8 @@ from sigwire.evaluate.segments import Segment, segment_rows
 from sigwire.evaluate.statistics import TOO_FEW, PairedDifference, paired_difference
 from sigwire.modules.module import Module
 from sigwire.optimizers.candidate import Candidate, Slot
-from sigwire.optimizers.events import Measured, Proposed, RefusedText, SearchEvent, Spent, Warned
+from sigwire.optimizers.certificate import Certificate, certificate_rows
+from sigwire.optimizers.events import Certified, Measured, Proposed, RefusedText, SearchEvent, Spent, Warned
 from sigwire.optimizers.judge import Judge
 from sigwire.optimizers.reports.front import FrontEntry, front_table
 from sigwire.optimizers.reports.plots import Svg, plot
@@ -157,7 +158,7 @@ def trials_of(events: Sequence[tuple[SearchEvent, Spent]]) -> tuple[SearchTrial,
     """Return the trials of a search from its events, each with what was spent until then."""
     trials: dict[str, SearchTrial] = {}
     for event, spent in events:
-        if isinstance(event, (Spent, RefusedText, Warned)):
+        if isinstance(event, (Certified, Spent, RefusedText, Warned)):
             continue
         digest = event.candidate.digest
         trial = trials.get(digest) or SearchTrial(len(trials), event.candidate)
@@ -183,7 +184,7 @@ class OptimizationReport(HasCard):
     ``reused``: questions that were not asked, because the search had asked them before.
     ``calls``: calls and errors of tools, and warnings, of the whole search; ``winner_calls``: of the runs of the winner.
     ``segments``: the parts of a search that was resumed. ``prompts``: by predictor to which the winner gives demos, the
-    messages that all of its calls share.
+    messages that all of its calls share. ``certificate``: the bound of ``Calibrate(risk=)``.
     """
 
     optimizer: str
@@ -210,6 +211,7 @@ class OptimizationReport(HasCard):
     winner_calls: CallTotals = field(default_factory=CallTotals)
     segments: tuple[Segment, ...] = ()
     prompts: Mapping[str, tuple[JsonObject, ...]] = field(default_factory=dict[str, "tuple[JsonObject, ...]"])
+    certificate: Certificate | None = None
 
     @classmethod
     def of(cls, program: object) -> OptimizationReport:
@@ -263,6 +265,8 @@ class OptimizationReport(HasCard):
     def headline(self) -> str:
         """The result in one sentence, with its numbers of rows."""
         found = self.estimate
+        if self.certificate is not None:
+            return f"Certified: {self.certificate}"
         if self.found == self.baseline and found.baseline is not None:
             mean, n, rows = found.baseline, found.rows, "rows on which candidates are chosen"
             if found.test is not None:
@@ -285,7 +289,9 @@ class OptimizationReport(HasCard):
             rows.append(
                 ("corrected", [f"{number(found.corrected)}, without the optimism of the choice; too high if accepted"])
             )
-        if found.test is None:
+        if self.certificate is not None:
+            rows += certificate_rows(self.certificate)
+        elif found.test is None:
             rows.append(("held out", ["no test set was given"]))
         written = f" ({self.spent.writing_calls:,} for texts)" if self.spent.writing_calls else ""
         known = f" · {count(self.reused, 'answer')} reused" if self.reused else ""
@@ -341,6 +347,7 @@ class OptimizationReport(HasCard):
             "winner_calls": self.winner_calls.to_json(),
             "segments": [each.to_json() for each in self.segments],
             "prompts": {name: list(messages) for name, messages in self.prompts.items()},
+            **({} if self.certificate is None else {"certificate": self.certificate.to_json()}),
         }
 
     def _objectives_json(self) -> JsonObject:

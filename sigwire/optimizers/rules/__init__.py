@@ -5,5 +5,6 @@ random_search       the best of many sets of demos             optuna_search    
 knn                 KNNFewShot: the nearest demos of a call    infer_rules         rules that the data teaches
 copro               COPRO: instructions from tried ones        miprov2             instructions and demos together
 gepa                GEPA: reflection and a Pareto front        simba               SIMBA: rules and demos of hard rows
+calibrate           Calibrate: numbers of decisions
 ensemble            Ensemble: one answer of several programs   better_together     optimizers one after another
 """

@@ -11,13 +11,13 @@ from sigwire.core.evidence import share_of_values
 from sigwire.core.example import Completions, Prediction
 from sigwire.core.json import dumps
 from sigwire.core.record import to_plain
-from sigwire.effects.emitting import stream_queue
 from sigwire.effects.gather import Gather
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, InputError
 from sigwire.evaluate.metrics.text import normalize_text
 from sigwire.keywords import ChecksKeywords
 from sigwire.modules.answer import meta_of
+from sigwire.modules.calling import whole_call
 from sigwire.modules.field_types import NO_TYPES, FieldTypes, dumped_fields, types_of
 from sigwire.modules.module import Module, StepsModule
 from sigwire.optimizers.teleprompter import Teleprompter
@@ -75,15 +75,9 @@ class EnsembledProgram(StepsModule):
             mark = sha256(dumps(to_plain(plain)).encode(errors="surrogatepass")).hexdigest()
             members = random.Random(mark).sample(members, self.size)
         answers: list[Any] = yield Gather(
-            [_whole(each, args, inputs) for each in members], limit=min(len(members), current().num_threads)
+            [whole_call(each, args, inputs) for each in members], limit=min(len(members), current().num_threads)
         )
         return answers if self.reduce_fn is None else self.reduce_fn(answers)
-
-
-def _whole(program: Module, args: tuple[object, ...], inputs: dict[str, object]) -> Steps[Any]:
-    """Run a member without streaming it, in the copy of the context in which ``Gather`` runs it."""
-    stream_queue.set(None)
-    return (yield from program.call_steps(*args, **inputs))
 
 
 def majority(

@@ -26,6 +26,7 @@ def signature_card(signature: SignatureMeta) -> Card:
     """Return the card of a signature class."""
     spec = signature.spec
     rows = [("instructions", [ValueLine(spec.instructions)])] if spec.instructions else []
+    rows += [(f"{each.name} criteria", lines) for each in spec.fields if (lines := _criteria_lines(each))]
     table = [["field", "role", "type", "description", "limits", "default"], *map(_field_row, spec.fields)]
     shown = filled_columns(table, 3) if spec.fields else ()
     return Card(signature.__name__, signature.signature, rows, shown)
@@ -34,6 +35,19 @@ def signature_card(signature: SignatureMeta) -> Card:
 def _field_line(spec: FieldSpec) -> str:
     facts = visible("; ".join(fact for fact in (spec.description, spec.constraints) if fact).replace("\n", " "))
     return f"{spec.name}: {python_type(spec.annotation)} ({spec.direction}){f': {facts}' if facts else ''}"
+
+
+def _criteria_lines(spec: FieldSpec) -> list[ValueLine]:
+    """Return the levels or the described values of an output."""
+    if not spec.metadata:
+        return []
+    from sigwire.signatures.criteria import criteria_of  # few signatures have criteria
+
+    return [
+        ValueLine(f"{label}: {text}" if text else label)
+        for each in criteria_of(spec.metadata)
+        for label, text in (each.levels or each.texts.items())
+    ]
 
 
 def _field_row(spec: FieldSpec) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from typing import Annotated
 
 import sigwire
 from sigwire.core.example import Example
@@ -91,3 +92,16 @@ def test_class_of_the_user_may_have_a_card_of_its_own() -> None:
             return sigwire.show.card.Card("Small")
 
     assert text_of(Small(a=1)) == "Small\n"
+
+
+def test_card_of_a_signature_has_the_criteria_of_its_outputs() -> None:
+    class Triage(sigwire.Signature):
+        """Sort a ticket."""
+
+        ticket: str = sigwire.InputField()
+        urgent: Annotated[bool, sigwire.Criteria({True: "service is down"})] = sigwire.OutputField()
+        harm: Annotated[int, sigwire.Criteria("none", ("severe", "someone is hurt"))] = sigwire.OutputField()
+
+    text = text_of(Triage)
+    assert "urgent criteria  true: service is down" in text
+    assert "severe: someone is hurt" in text

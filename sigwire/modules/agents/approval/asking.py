@@ -32,7 +32,7 @@ class AskApproval:
         if isinstance(self._approve, bool):
             return CallVerdict("ask", _NEEDED)
         try:
-            return _verdict_of(run(called_steps(self._approve, [self._call], {})))
+            return self.verdict_of(run(called_steps(self._approve, [self._call], {})))
         except Exception as error:
             return _denial(error)
 
@@ -40,9 +40,13 @@ class AskApproval:
         if isinstance(self._approve, bool):
             return CallVerdict("ask", _NEEDED)
         try:
-            return _verdict_of(await arun(called_steps(self._approve, [self._call], {})))
+            return self.verdict_of(await arun(called_steps(self._approve, [self._call], {})))
         except Exception as error:
             return _denial(error)
+
+    def verdict_of(self, answer: object) -> CallVerdict:
+        """Return the verdict of an answer of the function."""
+        return _verdict_of(answer)
 
     # --- recorded by a journal ---
 

@@ -1,0 +1,147 @@
+"""Fit the rules of a program: evidence of its outputs, scores of decided rows, and the best number of each coordinate."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import TypeAlias
+
+from sigwire.core.evidence import DecisionRule, Evidence
+from sigwire.core.json import JsonValue
+from sigwire.errors import suggest
+from sigwire.evaluate.cell import Cell
+from sigwire.modules.module import Module
+from sigwire.optimizers.candidate import Candidate, cascades_of, tunable
+from sigwire.optimizers.operators.deciding import Alternative, Observed, ObservedOutput, alternatives
+from sigwire.optimizers.rule import Measure, RuleSteps, RunKey
+from sigwire.optimizers.task import Task
+from sigwire.signatures.criteria import deciding_outputs
+
+__all__ = ["RuleFit", "no_evidence_text", "rules_of", "without_person"]
+
+Rules: TypeAlias = Mapping[str, DecisionRule]
+"""The rule of each output, by slot."""
+_NO_EVIDENCE = (
+    'No run has evidence of {what} (calibrating). Make its predictors with evidence="auto". Known fields: {known}.'
+)
+
+
+class RuleFit:
+    """The rules of a program while they are fitted, the evidence of its outputs, and the scores of decided rows.
+
+    ``is_one_call``: the program is one predictor, so that equal decisions give equal scores; a row is run once for each.
+    """
+
+    def __init__(self, task: Task, is_one_call: bool, rules: Rules) -> None:
+        self._task, self._is_one_call = task, is_one_call
+        self._start, self.rules = dict(rules), dict(rules)
+        self.outputs: dict[str, ObservedOutput] = {}
+        self._scores: dict[tuple[str, object], float] = {}
+        self._kinds = {
+            f"{name}.decisions.{each.path}": each
+            for name, signature in task.signatures.items()
+            for each in deciding_outputs(signature.spec)
+        }
+
+    def without_abstention(self) -> Candidate:
+        """Return the student, whose outputs do not abstain if it is one predictor."""
+        least = {
+            slot: replace(rule, least=0.0) for slot, rule in self._start.items() if rule.least and self._is_one_call
+        }
+        return self._candidate(least)
+
+    def observe(self, row: str, cell: Cell) -> None:
+        """Keep the evidence of a run."""
+        for step in cell.trace:
+            for path, data in step.evidence.items():
+                slot, evidence = f"{step.path}.decisions.{path}", Evidence.from_json(data)
+                if slot not in self._kinds:
+                    continue
+                output = self.outputs.setdefault(
+                    slot,
+                    ObservedOutput(
+                        slot, path, evidence.kind, evidence.values, self._kinds[slot].is_mean, self.rules[slot]
+                    ),
+                )
+                output.rows.setdefault(row, []).append(Observed(evidence.probabilities, evidence.answered))
+
+    def choose(self, fields: Collection[str] | None) -> None:
+        """Sort the outputs in program order, and leave out those that are not to be fitted."""
+        order = [slot for slot in self._kinds if slot in self.outputs]
+        self.fitted = [slot for slot in order if fields is None or self.outputs[slot].path in fields]
+        self.others = [self.outputs[slot] for slot in order if slot not in self.fitted]
+        self.outputs = {slot: self.outputs[slot] for slot in self.fitted}
+
+    def candidate(self) -> Candidate:
+        """Return the student with the rules that changed."""
+        return self._candidate(self.rules)
+
+    def _candidate(self, rules: Rules) -> Candidate:
+        changed: dict[str, JsonValue] = {
+            slot: rule.to_json() for slot, rule in rules.items() if rule != self._start[slot]
+        }
+        return self._task.baseline.with_numbers(changed) if changed else self._task.baseline
+
+    def improve(self, output: ObservedOutput, number: int, most: int) -> RuleSteps[None]:
+        """Try other numbers of a rule; keep the best, of equals that in the widest gap."""
+        own = self.rules[output.slot]
+        tried = [Alternative(own, math.inf), *alternatives(output, own, number, most)]
+        means = yield from self._means(output, [each.rule for each in tried])
+        best = max(range(len(tried)), key=lambda at: (means[at], tried[at].gap))
+        self.rules[output.slot] = tried[best].rule
+
+    def _means(self, output: ObservedOutput, tried: Sequence[DecisionRule]) -> RuleSteps[list[float]]:
+        """Return the mean score of each rule on the training rows. Rows whose decisions are known are not run."""
+        rows = self._task.train
+        rest = [self._rest(output, row) for row in rows]
+        keys: list[list[tuple[str, object]]] = []
+        missing: dict[tuple[str, object], RunKey] = {}
+        for rule in tried:
+            candidate = self._candidate({**self.rules, output.slot: rule})
+            own: list[tuple[str, object]] = [
+                (row, (output.decided(row, rule), *others) if self._is_one_call else candidate.digest)
+                for row, others in zip(rows, rest, strict=True)
+            ]
+            keys.append(own)
+            for key in own:
+                if key not in self._scores and key not in missing:
+                    missing[key] = RunKey(candidate, key[0])
+        cells: list[Cell] = (yield Measure(tuple(missing.values()))) if missing else []
+        self._scores |= {key: cell.score or 0.0 for key, cell in zip(missing, cells, strict=True)}
+        return [math.fsum(self._scores[key] for key in own) / len(own) for own in keys]
+
+    def _rest(self, output: ObservedOutput, row: str) -> tuple[object, ...]:
+        """Return what the rules of the other outputs decide on a row, for the key of its score."""
+        if not self._is_one_call:
+            return ()
+        return tuple(
+            (slot, other.decided(row, self.rules[slot])) for slot, other in self.outputs.items() if slot != output.slot
+        )
+
+
+def rules_of(program: Module) -> dict[str, DecisionRule]:
+    """Return the rule of each deciding output of a program, by slot, in program order."""
+    return {
+        f"{name}.decisions.{each.path}": predictor.decisions.get(each.path, DecisionRule())
+        for name, predictor in tunable(program).items()
+        for each in deciding_outputs(predictor.signature.spec)
+    }
+
+
+def no_evidence_text(path: str | None, known: Collection[str]) -> str:
+    hint = "" if path is None else suggest(path, known)
+    shown = _NO_EVIDENCE.format(
+        what="any output" if path is None else repr(path), known=", ".join(known) or "none has any"
+    )
+    return f"{shown} {hint}".rstrip()
+
+
+def without_person(program: Module) -> Module:
+    """Return the program, in a copy if a cascade of it asks a person."""
+    if all(each.person is None for each in cascades_of(program).values()):
+        return program
+    found = program.deepcopy()
+    for each in cascades_of(found).values():
+        each.person = None
+    return found

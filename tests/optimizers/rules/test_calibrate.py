@@ -1,0 +1,429 @@
+"""Calibrate: planted thresholds, weights and cuts; null data; one call a row; certificates of cascades and predictors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from io import StringIO
+from pathlib import Path
+from random import Random
+from typing import Annotated, Any, Literal
+
+import pytest
+
+from sigwire.core.evidence import DecisionRule
+from sigwire.core.example import Example
+from sigwire.core.response import Choice
+from sigwire.errors import ConfigurationError, OutputTruncated, Unsure
+from sigwire.evaluate.scores import MetricError
+from sigwire.lm.policy.money.budget import Budget
+from sigwire.modules.cascade import Cascade
+from sigwire.modules.module import Module
+from sigwire.modules.predict import Predict
+from sigwire.optimizers.certificate import NEVER, fewest_rows
+from sigwire.optimizers.reports.report import OptimizationReport
+from sigwire.optimizers.rules.calibrate import Calibrate
+from sigwire.signatures.criteria import Criteria
+from sigwire.signatures.declarations import InputField, OutputField
+from sigwire.signatures.signature import Signature
+from tests.modules.deciding import choice, deciding_model
+
+QUEUES = ("a", "b", "c", "d")
+
+
+class Urgent(Signature):
+    """Sort a ticket."""
+
+    ticket: str = InputField()
+    urgent: bool = OutputField()
+
+
+class Queued(Signature):
+    """Sort a ticket."""
+
+    ticket: str = InputField()
+    queue: Literal["a", "b", "c", "d"] = OutputField()
+
+
+class Harmful(Signature):
+    """Grade a ticket."""
+
+    ticket: str = InputField()
+    harm: Annotated[int, Criteria("0", "1", "2", "3", "4", "5")] = OutputField()
+
+
+def rows(count: int, label: Callable[[int], Any], name: str = "urgent") -> list[Example]:
+    return [Example(ticket=f"row {n}", **{name: label(n)}).with_inputs("ticket") for n in range(count)]
+
+
+def p_of(row: int, seed: object = 0) -> float:
+    return Random(f"{seed}/{row}").random()
+
+
+def urgent_answer(row: int, seed: object = 0) -> Choice:
+    p = p_of(row, seed)
+    return choice(urgent={True: p, False: 1 - p})
+
+
+def is_urgent(row: int, seed: object = 0) -> bool:
+    return Random(f"{seed}/label/{row}").random() < p_of(row, seed)
+
+
+def costs(example: Example, prediction: Any) -> float:
+    """A false alarm costs ten times a miss: the best threshold is 10/11 for honest probabilities."""
+    if example.urgent == prediction.urgent:
+        return 1.0
+    return 0.0 if prediction.urgent else 0.9
+
+
+def exact(example: Example, prediction: Any) -> float:
+    return float(all(prediction[name] == example[name] for name in example.labels()))
+
+
+def planted(example: Example, prediction: Any) -> float:
+    return float(prediction.urgent == (p_of(int(example.ticket[4:])) >= 0.83))
+
+
+def compiled(student: Any, metric: Any, examples: list[Example], **options: Any) -> Any:
+    compile_options = {name: options.pop(name) for name in ("valset", "testset") if name in options}
+    optimizer = Calibrate(metric, progress=False, **{"num_threads": 2, **options})
+    return optimizer.compile(student, trainset=examples, **compile_options)
+
+
+# --- to a metric
+
+
+def test_threshold_is_found_with_one_call_a_row() -> None:
+    lm = deciding_model(urgent_answer)
+    student = Predict(Urgent, lm=lm)
+    best = compiled(student, planted, rows(120, is_urgent), max_candidates=200)
+    assert best.decisions["urgent"].threshold == pytest.approx(0.83, abs=0.03)
+    assert len(lm.requests) == 120
+    assert student.decisions == {}
+    report = OptimizationReport.of(best)
+    assert report.winner.summary.startswith("self.decisions.urgent threshold=0.8")
+    assert OptimizationReport.from_json(report.to_json()).winner == report.winner
+
+
+@pytest.mark.long
+def test_threshold_of_unequal_costs_is_within_two_percent_of_the_best() -> None:
+    train, fresh = rows(400, is_urgent), range(1_000, 6_000)
+    best = compiled(Predict(Urgent, lm=deciding_model(urgent_answer)), costs, train, max_candidates=200)
+
+    def mean(threshold: float) -> float:
+        scores = [
+            1.0 if (p_of(n) >= threshold) == is_urgent(n) else 0.0 if p_of(n) >= threshold else 0.9 for n in fresh
+        ]
+        return math.fsum(scores) / len(scores)
+
+    assert mean(best.decisions["urgent"].threshold) >= 0.98 * max(mean(at / 50) for at in range(51))
+
+
+def queue_answer(row: int) -> Choice:
+    source = Random(f"queue/{row}")
+    masses = [source.random() for _ in QUEUES]
+    return choice(queue=dict(zip(QUEUES, (mass / sum(masses) for mass in masses), strict=True)))
+
+
+def right_queue(row: int) -> str:
+    source = Random(f"queue/{row}")
+    masses = [source.random() for _ in QUEUES]
+    weighted = [mass * weight for mass, weight in zip(masses, (1.0, 3.0, 0.5, 1.5), strict=True)]
+    return QUEUES[weighted.index(max(weighted))]
+
+
+def test_weights_are_found() -> None:
+    lm = deciding_model(queue_answer)
+    best = compiled(Predict(Queued, lm=lm), exact, rows(120, right_queue, "queue"))
+    fresh = [best(ticket=f"row {n}").queue == right_queue(n) for n in range(1_000, 1_100)]
+    assert sum(fresh) / len(fresh) >= 0.92
+    assert len(lm.requests) == 120 + 100
+
+
+def harm_answer(row: int) -> Choice:
+    source = Random(f"harm/{row}")
+    mean = source.uniform(0, 5)
+    low = min(int(mean), 4)
+    return choice(
+        harm={level: (1 - (mean - low)) * (level == low) + (mean - low) * (level == low + 1) for level in range(6)}
+    )
+
+
+def right_harm(row: int) -> int:
+    mean = Random(f"harm/{row}").uniform(0, 5)
+    return sum(mean >= cut for cut in (0.3, 1.0, 2.8, 3.5, 4.8))
+
+
+def test_cuts_are_found() -> None:
+    best = compiled(Predict(Harmful, lm=deciding_model(harm_answer)), exact, rows(120, right_harm, "harm"))
+    fresh = [best(ticket=f"row {n}").harm == right_harm(n) for n in range(1_000, 1_100)]
+    assert sum(fresh) / len(fresh) >= 0.92
+    assert len(best.decisions["harm"].cuts) == 5
+
+
+@pytest.mark.long
+def test_student_is_kept_on_data_without_a_signal() -> None:
+    kept = 0
+    for seed in range(100):
+        student = Predict(Urgent, lm=deciding_model(lambda row, seed=seed: urgent_answer(row, seed)))  # type: ignore[misc]
+        data = rows(60, lambda row, seed=seed: Random(f"{seed}/coin/{row}").random() < 0.5)  # type: ignore[misc]
+        kept += not compiled(student, exact, data, seed=seed).decisions
+    assert kept >= 90
+
+
+def test_student_that_nothing_beats_is_kept() -> None:
+    student = Predict(Urgent, lm=deciding_model(urgent_answer))
+    best = compiled(student, lambda example, prediction: 1.0, rows(20, is_urgent))
+    assert best.decisions == {}
+    assert best.optimization.winner == best.optimization.baseline
+
+
+@pytest.mark.long
+def test_search_is_equal_for_any_number_of_threads() -> None:
+    found = [
+        compiled(
+            Predict(Queued, lm=deciding_model(queue_answer)), exact, rows(60, right_queue, "queue"), num_threads=threads
+        )
+        for threads in (1, 8)
+    ]
+    assert found[0].decisions == found[1].decisions != {}
+    assert found[0].optimization.scores == found[1].optimization.scores
+
+
+def test_resumed_search_pays_nothing_again(tmp_path: Path) -> None:
+    lm = deciding_model(urgent_answer)
+    options: dict[str, Any] = {"journal": tmp_path / "search.jsonl"}
+    first = compiled(Predict(Urgent, lm=lm), planted, rows(60, is_urgent), **options)
+    again = compiled(Predict(Urgent, lm=lm), planted, rows(60, is_urgent), **options)
+    assert first.decisions == again.decisions
+    assert len(lm.requests) == 60
+
+
+def test_spent_budget_returns_what_was_fitted_until_then() -> None:
+    lm = deciding_model(urgent_answer)
+    best = compiled(Predict(Urgent, lm=lm), planted, rows(60, is_urgent), budget=Budget(calls=20))
+    assert best.optimization.reason == "budget"
+    assert len(lm.requests) <= 20 + 2
+
+
+def test_only_named_fields_are_fitted() -> None:
+    class Both(Signature):
+        """Sort a ticket."""
+
+        ticket: str = InputField()
+        urgent: bool = OutputField()
+        spam: bool = OutputField()
+
+    def answer(row: int) -> Choice:
+        return choice(urgent={True: p_of(row), False: 1 - p_of(row)}, spam={True: p_of(row), False: 1 - p_of(row)})
+
+    def metric(example: Example, prediction: Any) -> float:
+        wanted = p_of(int(example.ticket[4:])) >= 0.83
+        return float(prediction.urgent == wanted) / 2 + float(prediction.spam == wanted) / 2
+
+    lm = deciding_model(answer)
+    one = compiled(Predict(Both, lm=lm), metric, rows(80, is_urgent), fields=["spam"])
+    both = compiled(Predict(Both, lm=lm), metric, rows(80, is_urgent))
+    assert (list(one.decisions), list(both.decisions)) == (["spam"], ["urgent", "spam"])
+    with pytest.raises(ConfigurationError, match=r"evidence of 'spma'.*Known fields: urgent, spam.*Did you mean spam"):
+        compiled(Predict(Both, lm=lm), metric, rows(80, is_urgent), fields=["spma"])
+
+
+def test_program_of_several_calls_is_fitted_without_further_calls() -> None:
+    class Confirm(Module):
+        def __init__(self, lm: Any) -> None:
+            super().__init__()
+            self.first, self.second = Predict(Urgent, lm=lm), Predict(Urgent, lm=lm)
+
+        def forward(self, ticket: str) -> Any:
+            first = self.first(ticket=ticket)
+            return self.second(ticket=ticket) if first.urgent else first
+
+    lm = deciding_model(urgent_answer)
+    best = compiled(Confirm(lm), planted, rows(60, is_urgent), max_candidates=8, strategy="greedy")
+    assert best.first.decisions["urgent"].threshold > 0.6
+    assert len(lm.requests) <= 120
+
+
+def test_outputs_that_abstain_are_failures_unless_the_metric_takes_them() -> None:
+    student = Predict(Urgent, lm=deciding_model(urgent_answer))
+    student.decisions["urgent"] = DecisionRule(least=0.7)
+    seen: list[Any] = []
+
+    def lenient(example: Example, prediction: Any) -> float:
+        seen.append(prediction)
+        return 0.5 if isinstance(prediction, Unsure) else planted(example, prediction)
+
+    compiled(student, planted, rows(40, is_urgent))
+    assert not seen
+    lenient.accepts_unsure = True  # type: ignore[attr-defined]
+    best = compiled(student, lenient, rows(40, is_urgent))
+    assert any(isinstance(each, Unsure) for each in seen)
+    assert best.decisions["urgent"].least == 0.7
+
+
+def test_program_without_evidence_is_refused_after_one_row() -> None:
+    lm = deciding_model(lambda row: choice(urgent=True))
+    with pytest.raises(ConfigurationError, match=r"No run has evidence of any output.*evidence=\"auto\""):
+        compiled(Predict(Urgent, lm=lm), exact, rows(20, is_urgent), valset=rows(24, is_urgent)[20:])
+    assert len(lm.requests) <= 3  # two rows of the validation set, and the first to train on
+
+
+def test_plan_counts_a_call_for_each_row() -> None:
+    plan = Calibrate(exact).plan(Predict(Urgent, lm=deciding_model(urgent_answer)), rows(40, is_urgent))
+    assert plan.calls.min <= 40 <= plan.calls.max
+
+
+# --- to a bound
+
+
+def sure_answer(row: int, seed: object, low: float = 0.5) -> Choice:
+    """An honest model: its most probable value is right with its probability. It is unsure about a third of the rows."""
+    source = Random(f"{seed}/{row}")
+    sure = source.uniform(0.97, 1.0) if source.random() < 0.67 else source.uniform(low, max(low, 0.8))
+    is_right = Random(f"{seed}/{row}/right").random() < sure
+    truth = row % 2 == 0
+    return choice(urgent={truth is is_right: sure, truth is not is_right: 1 - sure})
+
+
+def tickets(count: int) -> list[Example]:
+    return rows(count, lambda row: row % 2 == 0)
+
+
+def cascade(**options: Any) -> Cascade:
+    """A cheap stage that is often unsure, and a dear one that is right in 97 of 100 rows."""
+    stages = [
+        Predict(Urgent, lm=deciding_model(lambda row: sure_answer(row, "cheap"), "fake/cheap")),
+        Predict(Urgent, lm=deciding_model(lambda row: sure_answer(row, "dear", 0.95), "fake/dear")),
+    ]
+    return Cascade(stages, **options)
+
+
+def test_cascade_gets_a_certificate_with_one_call_of_each_stage_a_row() -> None:
+    student = cascade()
+    best = compiled(student, exact, tickets(200), risk=0.1)
+    certificate = best.optimization.certificate
+    assert [len(each.lm.requests) for each in student.predictors()] == [200, 200]
+    assert best.least == certificate.least
+    assert (certificate.risk, certificate.confidence, certificate.rows) == (0.1, 0.9, 100)
+    assert certificate.p_value <= 0.1
+    assert certificate.answered == sum(certificate.by_stage)
+    assert certificate.coverage > 0.7
+    assert "Certified: loss of answered rows at most 0.1 with confidence 0.9" in best.optimization.headline
+    best.optimization.show(file=(shown := StringIO()))
+    assert "stage 0: " in shown.getvalue()
+    again = OptimizationReport.from_json(best.optimization.to_json())
+    assert again.certificate == certificate
+
+
+@pytest.mark.long
+def test_certificate_holds_on_fresh_rows() -> None:
+    best = compiled(cascade(), exact, tickets(200), risk=0.1)
+    wrong = answered = 0
+    for row in range(1_000, 1_200):
+        try:
+            result = best(ticket=f"row {row}")
+        except Unsure:
+            continue
+        answered += 1
+        wrong += result.urgent != (row % 2 == 0)
+    assert wrong / answered <= 0.1
+
+
+def test_certificate_is_equal_for_any_number_of_threads() -> None:
+    found = [
+        compiled(cascade(), exact, tickets(120), risk=0.12, num_threads=n).optimization.certificate for n in (1, 8)
+    ]
+    assert found[0] == found[1] is not None
+
+
+def test_predictor_gets_one_least_confidence_for_its_fields() -> None:
+    lm = deciding_model(lambda row: sure_answer(row, "cheap"))
+    best = compiled(Predict(Urgent, lm=lm), exact, tickets(200), risk=0.1)
+    certificate = best.optimization.certificate
+    assert best.decisions["urgent"].least == certificate.least[0]
+    assert len(lm.requests) == 200
+
+
+def test_cascade_without_a_certificate_is_the_student_with_the_reason() -> None:
+    useless = Predict(Urgent, lm=deciding_model(lambda row: choice(urgent={True: 0.9, False: 0.1})))
+    best = compiled(Cascade([useless], least=0.5), exact, tickets(120), risk=0.1)
+    assert best.optimization.certificate is None
+    assert best.least == (0.5,)
+    assert "There is no certificate of risk 0.1: no policy keeps the risk" in best.optimization.warnings[0]
+
+
+def test_too_few_rows_are_refused_before_any_call() -> None:
+    student = cascade()
+    with pytest.raises(
+        ConfigurationError, match=rf"needs {fewest_rows(0.05, 0.9)} rows that test it, and there are 20"
+    ):
+        compiled(student, exact, tickets(40), risk=0.05)
+    assert not any(each.lm.requests for each in student.predictors())
+
+
+@pytest.mark.long
+def test_validation_rows_are_those_that_test_the_path() -> None:
+    best = compiled(cascade(), exact, tickets(200), risk=0.1, valset=rows(300, lambda row: row % 2 == 0)[200:])
+    assert best.optimization.certificate.rows == 100
+
+
+def test_metric_outside_zero_to_one_is_refused() -> None:
+    with pytest.raises(MetricError, match="needs a metric from 0 to 1, and it returned 3"):
+        compiled(cascade(), lambda example, prediction: 3.0, tickets(60), risk=0.1)
+
+
+def test_program_that_is_no_cascade_is_refused() -> None:
+    class Desk(Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.sort = cascade()
+
+    with pytest.raises(ConfigurationError, match="takes a Cascade or a Predict, not Desk"):
+        compiled(Desk(), exact, tickets(60), risk=0.1)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"risk": 0}, "risk"),
+        ({"risk": 1.5}, "risk"),
+        ({"fields": "urgent"}, "fields"),
+        ({"max_candidates": 0}, "max_cand"),
+    ],
+)
+def test_wrong_options_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        Calibrate(exact, **options)
+
+
+@pytest.mark.long
+def test_failed_stage_counts_as_a_wrong_answer_and_unsure_as_none() -> None:
+    def fails(row: int) -> Any:
+        return OutputTruncated("cut") if row % 3 == 0 else sure_answer(row, "cheap", 0.99)
+
+    shaky = Predict(Urgent, lm=deciding_model(fails))
+    picky = Predict(Urgent, lm=deciding_model(lambda row: sure_answer(row, "picky")))
+    picky.decisions["urgent"] = DecisionRule(least=0.95)
+    dear = Predict(Urgent, lm=deciding_model(lambda row: sure_answer(row, "dear", 0.98)))
+    best = compiled(Cascade([shaky, picky, dear]), exact, tickets(240), risk=0.1)
+    certificate = best.optimization.certificate
+    assert certificate.least[0] == NEVER  # a third of its answers fails
+    assert certificate.by_stage[0] == 0 < certificate.by_stage[2]
+
+
+@pytest.mark.long
+def test_stage_without_evidence_answers_always_or_never() -> None:
+    plain = Predict(Urgent, lm=deciding_model(lambda row: choice(urgent=row % 2 == 0)))
+    best = compiled(Cascade([cascade().stages[0], plain]), exact, tickets(200), risk=0.1)
+    assert best.least[1] is None
+    assert best.optimization.certificate.coverage == 1.0
+
+
+def test_no_person_is_asked_during_a_search() -> None:
+    asked: list[Any] = []
+    student = cascade(person=asked.append)
+    student.predictors()[1].decisions["urgent"] = DecisionRule(least=0.97)  # unsure about some rows
+    best = compiled(student, exact, tickets(200), risk=0.1)
+    assert not asked
+    assert best.person is not None
