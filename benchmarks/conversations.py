@@ -67,7 +67,7 @@ def conversation(seed: int, turns: int = TURNS, facts: int = FACTS) -> list[Step
     """Return the turns of the user: facts, corrections of a fifth of them, then questions among them, and filler."""
     draw = random.Random(seed)
     names, codes = NAMES[:facts], [str(draw.randint(1000, 9999)) for _ in range(2 * facts)]
-    told = [
+    given = [
         Step(f"Look up {name}." if number % 3 == 0 else f"The code of {name} is {codes[number]}.")
         for number, name in enumerate(names)
     ]
@@ -83,10 +83,10 @@ def conversation(seed: int, turns: int = TURNS, facts: int = FACTS) -> list[Step
         for name in names
     ]
     draw.shuffle(asked)
-    rest = max(turns - len(told) - len(later) - len(asked), 0)
+    rest = max(turns - len(given) - len(later) - len(asked), 0)
     middle = [*later, *[Step("Go on.")] * rest]
     draw.shuffle(middle)
-    return [Step(f"{step.text} {FILLER * draw.randint(1, 4)}", step.expected) for step in [*told, *middle]] + asked
+    return [Step(f"{step.text} {FILLER * draw.randint(1, 4)}", step.expected) for step in [*given, *middle]] + asked
 
 
 def codes_of(seed: int, facts: int = FACTS) -> Mapping[str, str]:
@@ -118,11 +118,11 @@ class Reader(FakeLM):
                 f"prompt is too long: {tokens} tokens > {self.limit} maximum", model=self.model
             )
         response = super()._answer(request)
-        said = sum(len(choice.text) + 30 * len(choice.tool_calls) for choice in response.choices) // 4 + 1
+        answered = sum(len(choice.text) + 30 * len(choice.tool_calls) for choice in response.choices) // 4 + 1
         if not _is_summary(request) or request.tools:
             self._before = texts
-        self.units += cached * READ + (tokens - cached) * WRITTEN + said * OUTPUT
-        return Response(response.choices, Usage(tokens, said, cached_tokens=cached), self.model)
+        self.units += cached * READ + (tokens - cached) * WRITTEN + answered * OUTPUT
+        return Response(response.choices, Usage(tokens, answered, cached_tokens=cached), self.model)
 
     def _answered(self, request: Request) -> Any:
         return self._summary(request) if _is_summary(request) else self._turn(request)
@@ -206,7 +206,7 @@ VIEWS: Mapping[str, Callable[[int], Compaction | bool]] = {
 
 
 class Row(NamedTuple):
-    """What a view recalls, in percent; what it costs in units; its folds and the requests that the model refused."""
+    """The recall of a view, in percent; its cost in units; its folds and the requests that the model refused."""
 
     view: str
     recall: float

@@ -31,7 +31,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPoint:
-    """What was found at a point: the measurement on test rows, and the search before it (None without an optimizer).
+    """The findings at a point: the measurement on test rows, and the search before it (None without an optimizer).
 
     ``shared`` is True where the search kept its student and the measurement is that of the arm without an optimizer.
     """

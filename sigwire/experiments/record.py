@@ -202,9 +202,9 @@ def changes_of(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
         yield from (f"{axis} `{label}` is gone" for label in before if label not in now)
     yield from (f"the seed {seed} is gone" for seed in old["seeds"] if seed not in new["seeds"])
     if any(arm not in new["arms"] for arm in old["arms"]):
-        gone = next(arm for arm in old["arms"] if arm not in new["arms"])
-        if all(label in new["axes"][axis] for axis, label in zip(AXES, gone, strict=True)):
-            yield f"where= leaves out an arm of the folder ({', '.join(gone)})"
+        missing = next(arm for arm in old["arms"] if arm not in new["arms"])
+        if all(label in new["axes"][axis] for axis, label in zip(AXES, missing, strict=True)):
+            yield f"where= leaves out an arm of the folder ({', '.join(missing)})"
     if [*old["metrics"]] != [*new["metrics"]]:
         yield f"the metrics were {', '.join(old['metrics'])}, are {', '.join(new['metrics'])}"
     for name, value in new["options"].items():
@@ -220,8 +220,10 @@ def _changed_rows(old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[st
             before, now = old[label][part]["ids"], new[label][part]["ids"]
             if before == now:
                 continue
-            gone, added = [each for each in before if each not in now], [each for each in now if each not in before]
-            what = f"row {before.index(gone[0])} changed" if gone else "rows were added" if added else "other order"
+            removed, added = [each for each in before if each not in now], [each for each in now if each not in before]
+            what = (
+                f"row {before.index(removed[0])} changed" if removed else "rows were added" if added else "other order"
+            )
             if len(before) != len(now):
                 what = f"{len(before)} rows were, {len(now)} are"
             yield f"dataset `{label}`, {part}: {what}"
@@ -298,8 +300,8 @@ def served_models(record: Mapping[str, Any], found: Iterable[MeasuredPoint]) -> 
 def text_of(record: JsonObject) -> str:
     """Return the text of a record. The folder of the user is written as ``~``."""
     text = dumps(record)
-    home = dumps(str(Path.home()))[1:-1]
-    return text if len(home) < 2 else text.replace(home, "~")
+    folder = dumps(str(Path.home()))[1:-1]
+    return text if len(folder) < 2 else text.replace(folder, "~")
 
 
 def labels_of(record: Mapping[str, Any]) -> Mapping[str, tuple[str, ...]]:

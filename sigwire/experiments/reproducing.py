@@ -171,8 +171,8 @@ def _difference(folder: Path, experiment: Experiment, measured: MeasuredPoint) -
     """Run a point with its recorded answers; return what differs from its records, ``None`` if nothing does."""
     point, files = measured.point, PointFiles(folder, measured.point)
     known = experiment.axes
-    if gone := [f"{axis} `{label}`" for axis, label in point.labels.items() if label not in known[axis]]:
-        return f"the declaration has no {', '.join(gone)}"
+    if missing := [f"{axis} `{label}`" for axis, label in point.labels.items() if label not in known[axis]]:
+        return f"the declaration has no {', '.join(missing)}"
     needed = ["search"] * (measured.search is not None) + ["test"] * (not measured.shared)
     for name in needed:
         if not (path := files.cassette(name).path).exists():
@@ -273,11 +273,11 @@ def _live(
         again = experiment.run(out)
     names = [name for name in result.arms if name in again.arms]
     pairs = [(result.arms[name], replace(again.arms[name], name=f"{name} again")) for name in names]
-    gone = tuple(f"{name}: not measured again" for name in result.arms if name not in again.arms)
+    missing = tuple(f"{name}: not measured again" for name in result.arms if name not in again.arms)
     if not pairs:
-        return Reproduction((), gone or ("no arm was measured",), changed)
+        return Reproduction((), missing or ("no arm was measured",), changed)
     comparison = compare_arms(pairs, [name for name in result.metrics if name in again.metrics])
     shown = [each for each in comparison.all if each.is_shown]
     differs = {each.baseline: f"{each.metric}: {each.sentence}" for each in reversed(shown)}
     same = tuple(name for name in names if name not in differs)
-    return Reproduction(same, (*differs.values(), *gone), changed, comparison)
+    return Reproduction(same, (*differs.values(), *missing), changed, comparison)

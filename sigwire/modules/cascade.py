@@ -44,7 +44,8 @@ __all__ = ["Cascade", "Person"]
 
 Person: TypeAlias = "bool | Callable[[ToolCall], object] | None"
 """``True``: a person, through a journal. A function of the call of ``decide`` returns ``True`` (take the outputs), a mapping of
-other outputs, ``False`` or a reason (nobody knows), or ``None`` (a person, through a journal). ``None``: no person."""
+other outputs, ``False`` or a reason (the outputs stay unsure), or ``None`` (a person, through a journal).
+``None``: no person."""
 
 _DECIDE = "decide"
 _NO_JOURNAL = (
@@ -81,7 +82,7 @@ class CascadeLeast(Parameter):
 
 @dataclass(frozen=True, slots=True)
 class _StageOutcome:
-    """What a stage gave: its prediction, or the error that it is unsure, with its outputs. ``confidence``: of ``path``."""
+    """The outcome of a stage: its prediction, or the error that it is unsure, with its outputs. ``confidence``: of ``path``."""
 
     prediction: Prediction
     evidence: Mapping[str, Evidence]

@@ -1,6 +1,6 @@
 """Certificates: a bound on the loss of the rows that a program answers, from confidences and losses. Pure: no model, no row.
 
-    stages ──policies (training half)──▶ a path, strict to loose ──certify (other half)──▶ Certificate
+    stages ──policies (training half)──▶ a path of policies ──certify (other half)──▶ Certificate
 
 A policy has a least confidence for each stage; the first stage that reaches its own answers, otherwise the row is not answered.
 The path is fixed before the other half is seen, and tested in its order, each policy at the same level, until the first that
@@ -165,7 +165,7 @@ def answering_stage(row: Sequence[StageRow], policy: Policy) -> int | None:
 
 
 def policies(rows: Sequence[Sequence[StageRow]], risk: float) -> list[Policy]:
-    """Return a path of policies, strict to loose: for tolerated losses up to a little above the risk, without repetitions.
+    """Return a path of policies, the strictest first: for tolerated losses up to a little above the risk, without repetitions.
 
     A stage gets the least confidence by which the rows that reach it, 8 at least, keep the tolerated loss; ``NEVER`` if none
     does. Policies that answer no row are left out.

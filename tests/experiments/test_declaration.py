@@ -34,7 +34,7 @@ def test_value_that_stands_alone_has_the_label_default() -> None:
     }  # fmt: skip
 
 
-def test_where_leaves_arms_out() -> None:
+def test_where_excludes_arms() -> None:
     one = grid(where=lambda labels: labels["model"] == "mini" or labels["optimizer"] == "none")
     assert "short · large · labeled" not in {point.arm for point in one.points}
     assert len(one.points) == 6

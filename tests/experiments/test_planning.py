@@ -51,7 +51,7 @@ def test_plan_adds_what_a_search_may_cost_and_knows_that_it_may_need_no_measurem
     assert searched.money > plain.money
 
 
-def test_plan_of_an_unpriced_model_names_it() -> None:
+def test_plan_names_a_model_without_a_price() -> None:
     plan = grid(models={"mini": priced(), "free": CountingLM(model="nobody/knows-1")}, optimizers=None).plan()
     assert (plan.money, plan.most_money, plan.unpriced) == (None, None, ("nobody/knows-1",))
     assert "price unknown of nobody/knows-1" in str(plan)

@@ -129,7 +129,7 @@ def test_files_alone_give_the_result(folder: Path) -> None:
     assert loaded.record == result.record
 
 
-def test_record_says_what_ran_and_where(folder: Path) -> None:
+def test_record_has_the_runs_and_their_environment(folder: Path) -> None:
     record = json.loads((folder / "experiment.json").read_text())
     assert record["data"]["colours"]["test"]["n"] == 3
     assert len(record["data"]["colours"]["test"]["ids"]) == 3

@@ -181,7 +181,7 @@ def test_run_without_cassettes_cannot_be_replayed(tmp_path: Path) -> None:
     assert "cassette.jsonl is missing" in found.differs[0]
 
 
-def test_live_run_with_equal_answers_is_ok_and_says_what_it_could_show(folder: Path, tmp_path: Path) -> None:
+def test_live_run_with_equal_answers_is_ok_and_names_the_smallest_difference(folder: Path, tmp_path: Path) -> None:
     one = declared()
     found = reproduce(folder, one, live=True, out=tmp_path / "again")
     assert (found.ok, found.differs) == (True, ())

@@ -268,7 +268,7 @@ def test_exception_of_the_metric_ends_the_run_with_the_result(tmp_path: Path) ->
 # --- budgets
 
 
-def test_budget_that_is_spent_leaves_whole_seeds_and_the_same_call_goes_on(
+def test_spent_budget_ends_after_whole_seeds_and_the_same_call_continues(
     undisturbed: list[dict[str, Any]], tmp_path: Path
 ) -> None:
     one = searching()

@@ -1,4 +1,4 @@
-"""What searches of an experiment may see: no row of the test set, whatever the optimizer."""
+"""The rows that searches of an experiment see: no row of the test set, whatever the optimizer."""
 
 from __future__ import annotations
 

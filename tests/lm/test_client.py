@@ -113,7 +113,7 @@ def test_model_behind_litellm_takes_options_that_litellm_or_its_upstream_knows()
 
 
 @pytest.mark.parametrize("model", ["openai/some-model", "vllm/some-model", "openrouter/a/b"])
-def test_options_of_open_models_are_known_to_the_hosts_that_have_them(model: str) -> None:
+def test_host_knows_the_options_of_open_models(model: str) -> None:
     double = Double()
     lm = LM(model, api_key="k", base_url="http://localhost:8000/v1", transport=double, cache=False, min_p=0.1, top_k=4)
     lm("hello")

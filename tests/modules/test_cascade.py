@@ -244,7 +244,7 @@ def test_function_of_a_person_may_be_awaited() -> None:
 
 
 @pytest.mark.parametrize(("answer", "reason"), [(False, "no reason was given"), ("ask Ann", "ask Ann")])
-def test_person_who_does_not_decide_leaves_the_cascade_unsure(answer: Any, reason: str) -> None:
+def test_cascade_is_unsure_without_a_decision_of_the_person(answer: Any, reason: str) -> None:
     with pytest.raises(Unsure, match=rf"unsure about urgent: 0\.60.*did not decide: {reason}"):
         Cascade([stage(0.6)], least=0.9, person=lambda call: answer)(ticket="row 1")
 
@@ -290,7 +290,7 @@ def test_denial_through_a_journal_raises_unsure(tmp_path: Path) -> None:
             journal.resume(cascade, "ticket-1", {found.value.pending[0].id: {"deny": "ask Ann"}})
 
 
-def test_killed_run_asks_neither_stages_nor_the_person_again(tmp_path: Path) -> None:
+def test_killed_run_asks_stages_and_the_person_once(tmp_path: Path) -> None:
     """The process is killed while the function of the person runs in its second call; the answer of the first is kept."""
 
     def life(kill: bool) -> None:

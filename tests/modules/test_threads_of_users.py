@@ -1,4 +1,4 @@
-"""Threads of the user: a warning about the default model, asked although a block sets another one elsewhere."""
+"""Threads of the user: a warning about the default model, asked although a block of another thread sets one."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class Triage(Signature):
     tags: Annotated[list[Literal["spam", "bill"]], Criteria({"bill": "money"})] = OutputField()
 
 
-def test_criteria_are_slots_of_the_family_of_fields_and_candidates_change_them() -> None:
+def test_candidates_change_criteria_in_the_family_of_fields() -> None:
     student = Predict(Triage, lm=FakeLM([{"urgent": True, "tags": []}]))
     found = {slot: text for slot, text in slots(student, tune=["fields"]).items() if ".criteria." in slot}
     assert found == {"self.fields.urgent.criteria.true": "service is down", "self.fields.tags.criteria.bill": "money"}

@@ -81,7 +81,7 @@ _OPENROUTER = replace(
     _service("openrouter", "https://openrouter.ai/api/v1"),
     capabilities=replace(_DEFAULTS, files=True, reasoning=True),
     families=FAMILIES,
-    shows_reasoning=False,  # not that of vendors who hide it
+    shows_reasoning=False,  # vendors that hide it do so here too
 )
 _TOGETHER = replace(
     _service("together", "https://api.together.xyz/v1"),

@@ -177,7 +177,7 @@ def _findings_of_targets(path: str, ask: Ask, preview: Preview) -> Iterator[Find
         preview = preview if len(targets) == 1 else _preview_of(lm, ask.request)
         lacks = misfit(target, ask.request)
         if preview.errors and lacks not in _MEDIA:
-            lacks = None  # the error says more
+            lacks = None  # the error has more
         # The capabilities of a model without a wire are often not given.
         if lacks is not None and len(targets) > 1 and not lacks.startswith("context"):
             fix = "Put a model behind it that takes the request."

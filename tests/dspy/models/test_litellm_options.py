@@ -202,7 +202,7 @@ def test_options_of_litellm_are_arguments_of_its_call() -> None:
     assert sent["top_k"] == 4
 
 
-def test_response_format_of_a_model_class_is_its_schema_and_the_adapter_replaces_it() -> None:
+def test_adapter_replaces_a_response_format_of_a_model_class() -> None:
     lm = dspy.LM("openai/gpt-4o", api_key="k", response_format=Answer)
     sent = json.loads(lm.preview("Hi").json())["response_format"]["json_schema"]
     assert (sent["name"], list(sent["schema"]["properties"])) == ("Answer", ["x"])

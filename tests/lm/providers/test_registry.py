@@ -329,7 +329,7 @@ _EMBEDDED = tuple(f"offline/{name}" for name in PROVIDERS["offline"].models)  # 
         ("deepseek-chat", "deepseek"),
     ],
 )
-def test_bare_name_has_the_provider_that_alone_lists_it(model: str, prefix: str) -> None:
+def test_bare_name_has_its_only_provider(model: str, prefix: str) -> None:
     row, name = find_provider(model)
     assert (row.prefix, name) == (prefix, model)
 
