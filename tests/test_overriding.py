@@ -73,11 +73,13 @@ CALLED_BY_USERS = {
         "history_size", "inspect_history", "load_state", "preview", "remaining", "sibling", "supported_params",
         "check_addresses", "supports_function_calling", "supports_reasoning", "supports_response_schema",
         "targets",  # a router calls it when it is made
+        "logprobs_refusal",  # calls with evidence="auto" ask it: tests/modules/test_deciding.py
     },
     "adapter": {
         "__call__", "acall", "format", "format_assistant_message_content", "format_conversation_history", "format_demos",
         "format_field_description", "format_field_structure", "format_system_message", "format_task_description",
         "format_user_message_content", "parse",
+        "reading_model",  # calls with evidence ask it: tests/modules/test_deciding.py
     },
     "module": {
         "abatch", "aresume", "aresume_stream", "batch", "dump_state", "export", "get_config", "get_lm", "history",
@@ -85,12 +87,14 @@ CALLED_BY_USERS = {
         "named_predictors", "named_sub_modules", "optimization", "parameters", "predictors", "prepare_state", "preview",
         "reset", "reset_copy", "resume", "resume_stream", "save", "session", "set_lm", "show", "update_config",
         "tool_source",  # a tool calls it when it is made: tests/core/tools/test_module_tool.py
+        "names_for_search", "request_of",  # conversations that fold, and their summaries, call them: tests/modules/context
         "loop_options",  # saving calls it: tests/dspy/test_text_loop.py
         "takes_text_loop", "use_text_loop",  # streams and loaders of the door do: tests/dspy/test_text_loop.py
     },
     "tool": {
         "from_function", "from_json", "from_langchain", "from_mcp_tool", "from_schema", "of", "show", "then", "to_json",
         "web_search",
+        "with_spec",  # the search of tools calls it: tests/modules/agents/test_tool_search.py
     },
 }  # fmt: skip
 KINDS: list[tuple[str, type]] = [

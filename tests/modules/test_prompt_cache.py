@@ -151,7 +151,7 @@ WIRES: dict[str, tuple[str, dict[str, Any]]] = {
     "openai-responses": ("openai/gpt-5.6", {}),
     "gemini": ("gemini/gemini-3-flash", {}),
     "ollama": ("ollama/qwen3", {}),
-    "compatible": ("openrouter/anthropic/claude-sonnet-5", {}),
+    "compatible": ("groq/llama-3.3-70b-versatile", {}),
 }
 
 
