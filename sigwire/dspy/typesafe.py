@@ -49,7 +49,8 @@ class TypeSafe:
         self.model = model or os.environ.get("TYPESAFE_DEFAULT_MODEL") or "jev-latest"
         self.base_url = (base_url or os.environ.get("TYPESAFE_BASE_URL") or _DEFAULT_URL).rstrip("/")
         self.api_key = None if api_key is None else Secret(api_key)
-        self.cache, self.timeout, self.callbacks = cache, timeout, [*(callbacks or ())]
+        self.cache: CacheMode = cache
+        self.timeout, self.callbacks = timeout, [*(callbacks or ())]
         self._lm: tuple[tuple[object, ...], LM] | None = None
 
     @property
