@@ -29,7 +29,7 @@ def test_fake_provider_answers_until_interrupted() -> None:
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process, ExitStack() as afterwards:
         afterwards.callback(process.kill)
         assert process.stdout is not None
-        lines = [process.stdout.readline().split() for _ in range(12)]
+        lines = [process.stdout.readline().split() for _ in range(15)]
         urls = {line[0]: line[1] for line in lines}
         body = json.dumps({"model": "m", "stream": False, "messages": [{"role": "user", "content": "Hi"}]}).encode()
         with urlopen(Request(urls["ollama"] + "/api/chat", body), timeout=60) as answer:
@@ -46,10 +46,13 @@ def test_fake_provider_answers_until_interrupted() -> None:
             "azure-responses",
             "bedrock",
             "compatible",
+            "decisions",
             "gemini",
+            "gemini-decisions",
             "ollama",
             "openai",
             "openai-responses",
+            "system-one",
         ),
         *("vertex", "vertex-chat", "vertex-claude"),
     ]

@@ -35,7 +35,8 @@ def add(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--evidence",
         choices=["auto", "measured", "logprob", "sampled", "stated"],
-        help="where every predictor gets the probabilities of its outputs from",
+        metavar="SOURCE",
+        help="where predictors get probabilities from: auto, measured, logprob, sampled or stated",
     )
     parser.add_argument("--repeat", type=int, default=1, metavar="N", help="runs of each example (default: 1)")
     parser.add_argument("--limit", type=int, metavar="N", help="only the first N examples")

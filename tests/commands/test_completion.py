@@ -52,7 +52,8 @@ def test_places_have_every_verb_option_and_choice_of_the_help() -> None:
         assert {*places[f"{verb} -"].words} == {name for pair in options for name in pair if name}
     assert {*places[" "].words} == {*verbs()}
     assert {*places["completion "].words} == {"bash", "zsh", "fish", "powershell"}
-    assert [*places["export --to"].words] == ["inspect", "csv", "html"]
+    assert [*places["export --to"].words] == ["inspect", "csv", "markdown", "latex", "html"]
+    assert [*places["eval --evidence"].words] == ["auto", "measured", "logprob", "sampled", "stated"]
 
 
 def test_values_that_are_files_are_offered_as_files() -> None:
