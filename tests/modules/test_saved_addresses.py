@@ -1,8 +1,12 @@
-"""Addresses of models in files: an error unless the loader trusts them or gives a model; never another host."""
+"""Addresses of models in files: an error unless the loader trusts them or gives a model; never another host.
+
+Saving warns of them.
+"""
 
 from __future__ import annotations
 
 import argparse
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,6 +30,7 @@ from sigwire.commands import programs
 from sigwire.lm.base import LanguageModel
 
 ADDRESS = "http://gpu-box.example/v1"
+REFUSED = rf"a plain load refuses the file: .*base_url='{re.escape(ADDRESS)}'.*lm=, or with allow_unsafe_lm_state=True"
 
 
 def model() -> LM:
@@ -58,7 +63,8 @@ PROGRAMS: dict[str, Callable[[], Module]] = {"predictor": lambda: Predict("topic
 def test_address_of_a_saved_model_is_refused_trusted_or_replaced(name: str, kind: str, tmp_path: Path) -> None:
     program, path, mine = PROGRAMS[name](), tmp_path / "p.json", FakeLM()
     program.set_lm(MODELS[kind]())
-    program.save(path)
+    with pytest.warns(UserWarning, match=REFUSED):
+        program.save(path)
     loaded = PROGRAMS[name]()
     with pytest.raises(StateError, match=r"base_url='http://gpu-box\.example/v1'.*lm=LM.*Nothing was changed"):
         loaded.load(path)
@@ -72,7 +78,8 @@ def test_address_of_a_saved_model_is_refused_trusted_or_replaced(name: str, kind
 def test_given_model_replaces_only_models_that_the_file_has(tmp_path: Path) -> None:
     program, loaded, mine = Team(), Team(), FakeLM()
     program.draft.lm = model()
-    program.save(tmp_path / "p.json")
+    with pytest.warns(UserWarning, match=REFUSED):
+        program.save(tmp_path / "p.json")
     loaded.load(tmp_path / "p.json", lm=mine)
     assert [predictor.lm for predictor in loaded.predictors()] == [mine, *[None] * (len(loaded.predictors()) - 1)]
 
@@ -80,7 +87,8 @@ def test_given_model_replaces_only_models_that_the_file_has(tmp_path: Path) -> N
 def test_address_in_the_file_of_a_whole_program_is_refused_trusted_or_replaced(tmp_path: Path) -> None:
     program, path, mine = ReAct("topic -> text", tools=[search]), tmp_path / "p.json", FakeLM()
     program.set_lm(model())
-    save_program(program, path)
+    with pytest.warns(UserWarning, match=REFUSED):
+        save_program(program, path)
     with pytest.raises(StateError, match="gpu-box"):
         load_program(path, functions=[search])
     trusted: Any = load_program(path, functions=[search], allow_unsafe_lm_state=True)
@@ -91,7 +99,8 @@ def test_address_in_the_file_of_a_whole_program_is_refused_trusted_or_replaced(t
 def test_folder_of_a_whole_program_of_the_door_sends_nothing_to_another_host(tmp_path: Path) -> None:
     program, mine = dspy.Predict("topic -> text"), FakeLM()
     program.set_lm(dspy.LM("openai/gpt-5-mini", base_url=ADDRESS))
-    program.save(tmp_path, save_program=True)
+    with pytest.warns(UserWarning, match="base_url, which would get your key"):
+        program.save(tmp_path, save_program=True)
     with pytest.warns(UserWarning, match="base_url, which would get your key"):
         loaded: Any = dspy.load(tmp_path)
     with pytest.raises(ConfigurationError, match="base_url"):
@@ -103,7 +112,8 @@ def test_folder_of_a_whole_program_of_the_door_sends_nothing_to_another_host(tmp
 
 def test_command_line_takes_the_given_model_in_place_of_an_address_of_the_file(tmp_path: Path) -> None:
     path = tmp_path / "p.json"
-    Predict("topic -> text", lm=model()).save(path)
+    with pytest.warns(UserWarning, match=REFUSED):
+        Predict("topic -> text", lm=model()).save(path)
     options = {"program": f"{__name__}:PREDICT", "load": str(path)}
     with pytest.raises(StateError, match="gpu-box"):
         programs.load_program(argparse.Namespace(**options, lm=None))

@@ -824,4 +824,6 @@ def test_answer_in_history_is_encoded_as_received(
     stored = Message.from_json(json.loads(json.dumps(choice.message().to_json())))
     written = encode_call(Request((ASKED, stored)), to)[0]["messages"]
     said_something = came != {"role": "assistant", "content": ""}
+    if calls and to is DEEPSEEK:  # without the field, the host refuses a call turn while the model thinks
+        came.setdefault("reasoning_content", "")
     assert [message for message in written if message["role"] == "assistant"] == ([came] if said_something else [])
