@@ -558,7 +558,7 @@ class Module(ChecksKeywords, Walkable, HasCard):
         >>> from sigwire.modules.predict import Predict
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = pathlib.Path(folder, "p.json")
-        ...     Predict("a -> b", lm=LM("openai/gpt-5-mini", base_url="http://gpu-box.example/v1")).save(path)
+        ...     Predict("a -> b", lm=LM("openai/gpt-5-mini")).save(path)
         ...     loaded = Predict("a -> b")
         ...     loaded.load(path, lm=LM("offline/lexical"))
         >>> loaded.lm
