@@ -271,7 +271,8 @@ async def test_agent_shortens_its_conversation_to_a_strict_window(how: str) -> N
         """Read a page."""
         return f"Page {page}. " + "One of many words. " * 300
 
-    script: list[Answer] = [ToolCall(f"call_{page}", "look", {"page": page}) for page in range(4)]
+    calls = [ToolCall(f"call_{page}", "look", {"page": page}) for page in range(4)]
+    script: list[Answer] = [*calls[:3], "Pages 0 and 1 were read.", calls[3]]  # the fourth request asks for the summary
     with FakeProvider([*script, ToolCall("call_9", "submit", {"answer": "Done."})]) as provider:
         lm = LM("ollama/m", base_url=provider.url("ollama"), num_ctx=4096, strict_window=True)
         agent = ReAct("question -> answer", tools=[look], lm=lm)
@@ -286,4 +287,8 @@ async def test_agent_shortens_its_conversation_to_a_strict_window(how: str) -> N
         [len(result.text) == len(look(0)) for each in request.messages for result in each.tool_results]
         for request in sent
     ]
-    assert whole == [[], [True], [True, True], [False, True, True], [False, False, True, True]]
+    # The third result would exceed the window: a summary replaces what is older, and the conversation keeps all.
+    assert whole == [[], [True], [True, True], [], [True], [True, True]]
+    assert "Pages 0 and 1 were read." in sent[4].messages[2].text
+    results = [result for step in found.steps for result in step.results if result.name == "look"]
+    assert [result.text == look(page) for page, result in enumerate(results)] == [True] * 4

@@ -100,6 +100,8 @@ class _Summarize:
 
     def __call__(self, draft: Draft) -> Steps[Draft]:
         dropped = _dropped(draft, self.tokens)
+        if dropped is None and draft.least == 0:  # it must fit, and a summary would be as long as the turns
+            return _dropped(draft, 0) or draft
         if dropped is None or draft.summarizer is None:
             return dropped or draft
         summary = yield from draft.summarizer.summary(draft, dropped.fold.upto, self.program, self.tokens)
