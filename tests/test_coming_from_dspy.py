@@ -17,6 +17,7 @@ import pytest
 
 import sigwire
 import sigwire.dspy as dspy
+from sigwire.compaction import drop_oldest
 from sigwire.dspy import datasets
 from sigwire.dspy.missing import INSTEAD
 from sigwire.testing import FakeProvider
@@ -327,6 +328,29 @@ def _agents(_: Path) -> None:
     assert [tool["function"]["name"] for tool in lm.requests[0].tools] == ["add", "submit"]
     assert [step.calls[0].name for step in result.steps] == ["add", "submit"]
     assert result.trajectory["tool_name_0"] == "add"
+
+
+@row("long conversations")
+def _long_conversations(_: Path) -> None:
+    def page(n: int) -> str:
+        """Read a page."""
+        return f"Page {n}. " + "A quiet room. " * 100
+
+    def answer(request: sigwire.Request) -> Any:
+        read = [result.text for message in request.messages for result in message.tool_results]
+        n = int(read[-1].split(".")[0].removeprefix("Page ")) + 1 if read else 0
+        return dspy.ToolCall(f"p{n}", "page", {"n": n}) if n < 8 else dspy.ToolCall("s", "submit", {"answer": "4"})
+
+    compaction = sigwire.Compaction([drop_oldest()], window=2400)
+    agent = dspy.ReAct("question -> answer", tools=[page], compaction=compaction)
+    agent.set_lm(lm := sigwire.FakeLM(answer))
+    result = agent(question="What is on page 7?")
+    sent = [sum(len(message.tool_results) for message in request.messages) for request in lm.requests]
+    assert sent == [0, 1, 2, 3, 4, 5, 1, 2, 3]
+    assert "search_conversation" in [tool["function"]["name"] for tool in lm.requests[-1].tools]
+    kept = [step.results[0].text for step in result.steps[:8]]
+    assert (kept, len(result.history.folds)) == ([page(n) for n in range(8)], 1)
+    assert result.trajectory["observation_0"] == page(0)
 
 
 @row("demos of a loaded program")

@@ -14,7 +14,9 @@ __all__ = ["as_text", "text_of_value"]
 def as_text(turns: Iterable[AnyTurn]) -> str:
     """Return turns as text to read: thoughts, calls and results.
 
-    >>> print(as_text([Message.assistant("Add.", [ToolCall("c", "add", {"a": 1})]), Message.tool(ToolResult("c", "add", 3))]))
+    >>> from sigwire import Message, ToolCall, ToolResult
+    >>> call = Message.assistant("Add.", [ToolCall("c", "add", {"a": 1})])
+    >>> print(as_text([call, Message.tool(ToolResult("c", "add", 3))]))
     Add.
     add({"a":1})
     -> 3
