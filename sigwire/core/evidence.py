@@ -205,8 +205,8 @@ class Evidence(Value, ChecksKeywords):
 
     source: EvidenceSource
     kind: EvidenceKind = field()  # type: ignore[misc]  # of values in unions; no union has evidence
-    values: tuple[Any, ...]
-    probabilities: tuple[float, ...]
+    values: tuple[Any, ...] = field()  # so that tools which read the source see no default before it
+    probabilities: tuple[float, ...] = field()
     value: Any = None
     confidence: float = 0.0
     answered: Any = UNSET

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sigwire.evaluate.reporters import Clock, clock_text, fitting_line, progress_bar
 from sigwire.experiments.point import MeasuredPoint
+from sigwire.show.card import BoundedRepr
 from sigwire.show.cleaning import inline
 from sigwire.show.numbers import money_text
 
@@ -14,7 +15,7 @@ __all__ = ["ExperimentProgress", "PointCounter"]
 
 
 @dataclass(frozen=True, slots=True)
-class ExperimentProgress:
+class ExperimentProgress(BoundedRepr):
     """How far an experiment is: ``done`` of ``total`` points, the last one, and the known cost in US dollars.
 
     >>> print(ExperimentProgress(2, 8, "cot · gepa, seed 0", 0.61, 0.5, 75.0).line(80))

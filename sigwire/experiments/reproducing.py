@@ -29,6 +29,7 @@ from sigwire.experiments.point import MeasuredPoint
 from sigwire.experiments.record import changes_of, environment, record_of
 from sigwire.jobs.paths import load_path
 from sigwire.settings import context
+from sigwire.show.card import BoundedRepr
 from sigwire.show.cleaning import inline
 from sigwire.show.numbers import count
 
@@ -43,7 +44,7 @@ _MOST_CHARACTERS = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Reproduction:
+class Reproduction(BoundedRepr):
     """The outcome of running an experiment again: ``reproduce``.
 
     ``ok``: nothing differs. ``same``: the points, or with new answers the arms, that are; ``differs``: sentences about the

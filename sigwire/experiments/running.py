@@ -46,6 +46,7 @@ from sigwire.optimizers.candidate import applied
 from sigwire.optimizers.errors import SearchPaused
 from sigwire.optimizers.reports.report import OptimizationReport, StopReason
 from sigwire.settings import context
+from sigwire.show.card import BoundedRepr
 
 if TYPE_CHECKING:
     from sigwire.experiments.result import ExperimentResult
@@ -56,7 +57,7 @@ __all__ = ["ExperimentRun", "PointDone"]
 
 
 @dataclass(frozen=True, slots=True)
-class PointDone:
+class PointDone(BoundedRepr):
     """An event of a streamed experiment: a point is finished. ``done`` of ``total`` points are."""
 
     measured: MeasuredPoint

@@ -51,8 +51,9 @@ COSTS: Mapping[str, Callable[[Cell], float | None]] = {
 def costs_of(cell: Cell, objectives: Sequence[str]) -> dict[str, float]:
     """Return the known costs of a run that are objectives.
 
-    >>> costs_of(Cell(1.0, requests=2, hits=1, usage={"m": {"input_tokens": 5}}), ("score", "calls", "tokens"))
-    {'calls': 3.0, 'tokens': 5.0}
+    >>> cell = Cell(1.0, requests=2, hits=1, usage={"m": {"input_tokens": 5}}, spared={"m": {"input_tokens": 3}})
+    >>> costs_of(cell, ("score", "calls", "tokens"))
+    {'calls': 3.0, 'tokens': 8.0}
     """
     found = {name: COSTS[name](cell) for name in objectives if name in COSTS}
     return {name: value for name, value in found.items() if value is not None}

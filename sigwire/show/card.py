@@ -72,7 +72,7 @@ class BoundedRepr:
     ... class Note(BoundedRepr):
     ...     text: str
     >>> Note("two words"), len(repr(Note("x" * 3_000_000)))
-    (Note(text='two words'), 92)
+    (Note(text='two words'), 91)
     """
 
     __slots__ = ()

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import typing
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -24,6 +24,7 @@ from sigwire.core.narrow import is_mapping
 from sigwire.core.record import UNSET
 from sigwire.errors import SignatureError
 from sigwire.keywords import ChecksKeywords
+from sigwire.show.values import MOST_IN_REPR, call_line, short_repr
 from sigwire.signatures.annotations import allows_none, strip_annotated
 from sigwire.signatures.fields import CHECKS, FieldSpec, SignatureSpec
 
@@ -73,9 +74,9 @@ class Criteria(ChecksKeywords):
         return hash((self.levels, tuple(map(label_of, self.descriptions))))
 
     def __repr__(self) -> str:
-        if self.descriptions:
-            return f"Criteria({self.descriptions!r})"
-        return f"Criteria({', '.join(repr((label, text) if text else label) for label, text in self.levels)})"
+        levels: Iterator[object] = ((label, text) if text else label for label, text in self.levels)
+        parts: Iterable[object] = [self.descriptions] if self.descriptions else levels
+        return call_line("Criteria", (short_repr(each, MOST_IN_REPR) for each in parts))
 
     @property
     def texts(self) -> dict[str, str]:

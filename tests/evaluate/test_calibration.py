@@ -167,7 +167,7 @@ def test_missing_evidence_is_refused_with_the_known_paths() -> None:
         make_result([1.0]).calibration("urgent")
 
 
-def test_record_keeps_evidence_in_its_file_and_loads_without_it(tmp_path: Path) -> None:
+def test_evidence_of_a_record_is_in_its_file_and_may_be_absent(tmp_path: Path) -> None:
     def always_unsure(question: str) -> Prediction:
         evidence = {"urgent": of(URGENT, 0.55, 0.45)}
         raise Unsure("unsure about urgent", fields=("urgent",), evidence=evidence, partial=Prediction(urgent=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,14 +15,21 @@ from sigwire import (
     AskStart,
     Audio,
     BatchRun,
+    CacheHealth,
     CallReport,
     Choice,
     Code,
     CodeAct,
+    Compacted,
     Completions,
+    Criteria,
     DataSplit,
+    DecisionRule,
+    EvaluationResult,
+    Evidence,
     Example,
     Examples,
+    ExperimentProgress,
     FakeLM,
     FetchedFile,
     FieldDelta,
@@ -29,6 +37,7 @@ from sigwire import (
     FieldPartial,
     File,
     Finished,
+    Fold,
     History,
     Image,
     InputError,
@@ -37,11 +46,13 @@ from sigwire import (
     Loss,
     Message,
     PendingCall,
+    PointDone,
     Prediction,
     ReActStep,
     Reasoned,
     ReasoningDelta,
     Repair,
+    Reproduction,
     Request,
     Response,
     ResponseFormat,
@@ -60,12 +71,15 @@ from sigwire import (
     UsageUpdate,
     WebSearch,
 )
+from sigwire.experiments.point import MeasuredPoint, Point
+from sigwire.lm.preview.cache_health import CacheBreak
 from sigwire.modules.batch import FailedExample
 from sigwire.show.card import HasCard
 
 LONG = "x" * 3_000_000
 CALL = ToolCall("1", "search", {"query": LONG})
 CODE = "total = 1\nfor each in range(3):\n    total += each\nprint(total)"
+MEASURED = EvaluationResult.make("m", [], [], [], header={}, metric_names=["m"])
 
 
 PARTS = {
@@ -117,18 +131,29 @@ PARTS = {
     "ToolCallStart": ToolCallStart(index=0, id="1", name=LONG),
     "ToolDone": ToolDone(result=ToolResult("1", "search", LONG)),
     "UsageUpdate": UsageUpdate(path=LONG, usage=Usage()),
+    "Fold": Fold(1, summary=LONG),
+    "Compacted": Compacted(fold=Fold(1, summary=LONG)),
+    "CacheHealth": CacheHealth(1, breaks=(CacheBreak(0, LONG, "edited"),)),
+    "Criteria": Criteria({True: LONG}),
+    "Criteria of levels": Criteria(LONG, ("severe", LONG)),
+    "DecisionRule": DecisionRule(weights={LONG: 2.0}),
+    "Evidence": Evidence("stated", "choice", (LONG, "b"), (0.9, 0.1), LONG, 0.9),
+    "ExperimentProgress": ExperimentProgress(1, 2, LONG, None, None, 1.0),
+    "PointDone": PointDone(MeasuredPoint(Point({"program": LONG}, LONG, 0), MEASURED, folder=Path(LONG)), 1, 1),
+    "Reproduction": Reproduction((LONG,), (LONG,), (LONG,)),
 }
 # Classes of numbers and options, of programs and services, and ``Reasoning``, which is a ``str``.
 OTHERS = set(
     """
 Adapter BaseCallback BaseLM BatchLM BestOfN BetterTogether BootstrapFewShot BootstrapFewShotWithOptuna
-BootstrapFewShotWithRandomSearch BootstrapRS Budget COPRO Capabilities Cassette ChainOfThought ChatAdapter ChatSession CodeAct
-CodeLimits Comparison CompleteAndGrounded Embedder Embeddings EmbeddingsWithScores Ensemble Evaluate EvaluationProgress
-EvaluationResult ExampleDone FakeLM FetchPolicy GEPA Health InferRules Injected JSONAdapter Journal KNN KNNFewShot LM
-LabeledFewShot LanguageModel Limit LimitState MIPROv2 MapResult ModelCall Module MontyInterpreter MultiChainComparison
-OptimizationReport Optimizer Parallel PortableHistory Predict Preview Price ProgramDifference ProgramOfThought RLM ReAct Refine
-Reasoning RetryPolicy Router SIMBA SearchProgress SemanticF1 Signature SubprocessInterpreter Timeout Tool Toolbox TwoStepAdapter
-Usage Verification Where XMLAdapter
+BootstrapFewShotWithRandomSearch BootstrapRS Budget Calibrate Calibration Cascade Certificate Compaction COPRO Capabilities
+Cassette ChainOfThought ChatAdapter ChatSession CodeAct CodeLimits Comparison CompleteAndGrounded Embedder Embeddings
+EmbeddingsWithScores Ensemble Evaluate EvaluationProgress EvaluationResult ExampleDone Experiment ExperimentPlan
+ExperimentResult FakeLM FetchPolicy GEPA Health InferRules Injected JSONAdapter Journal KNN KNNFewShot LM LabeledFewShot
+LanguageModel Limit LimitState Memory MIPROv2 MapResult ModelCall Module MontyInterpreter MultiChainComparison
+OptimizationReport Optimizer Parallel PortableHistory Predict Preview Price ProgramDifference ProgramOfThought RLM ReAct
+Refine Reasoning RetryPolicy Router SIMBA SearchProgress SemanticF1 Signature Skills SubprocessInterpreter Timeout Tool
+Toolbox TwoStepAdapter Usage Verification Where XMLAdapter
 """.split()
 )
 
@@ -136,7 +161,7 @@ Usage Verification Where XMLAdapter
 @pytest.mark.parametrize("shown", PARTS.values(), ids=PARTS)
 def test_repr_of_any_size_has_at_most_500_characters(shown: object) -> None:
     assert len(repr(shown)) <= 500
-    assert len(str(shown)) <= 500 or isinstance(shown, Code)  # ``str`` is the code
+    assert len(str(shown)) <= 500 or isinstance(shown, Code | Reproduction)  # ``str`` is the code, or the report
 
 
 def test_bounds_are_tested_for_every_public_class_with_texts() -> None:

@@ -514,10 +514,20 @@ def test_context_overflow_error_has_sizes_when_nothing_can_be_removed() -> None:
     assert run.termination_reason == "context_window_exceeded"
 
 
+def test_context_overflow_leaves_turns_out_without_a_summary_that_would_be_as_long() -> None:
+    agent, lm = reading(3, 3500)
+    result = agent(question="?")
+    assert (result.answer, result.termination_reason) == ("read", "submit")
+    assert [attempt.purpose for attempt in result.attempts if attempt.purpose == "summarize"] == []
+    assert [fold.summary for fold in result.history.folds] == [""] * len(result.history.folds) != []
+    assert [step.results[0].content for step in result.steps[:-1]] == [page(n) for n in range(3)]
+    assert page(2) in [each.text for each in lm.requests[-1].messages[-1].tool_results]
+
+
 def test_context_overflow_raises_agent_stopped_when_extract_is_off() -> None:
-    agent, _ = reading(3, 3000, extract=False)
+    agent, _ = reading(3, 3500, extract=False)
     with pytest.raises(AgentStopped) as caught:
-        agent(question="?")
+        agent(question="Read." * 400)  # with the latest turn alone too long
     assert caught.value.reason == "context_window_exceeded"
     assert isinstance(caught.value.__cause__, ContextWindowExceededError)
 

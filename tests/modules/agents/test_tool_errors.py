@@ -46,7 +46,7 @@ WHOSE: dict[Whose, str] = {
     "model": "RetryTool ToolFailed ToolSignal",
     "inner model": (
         "AdapterParseError AgentStopped ContentFiltered EmptyResponse JsonReadError MalformedToolCall ModelError "
-        "OutputTruncated Refused ValueReadError"
+        "OutputTruncated Refused Unsure ValueReadError"
     ),
     "request": "ContextWindowExceededError LMContentFilteredError",
     "provider": (

@@ -245,7 +245,7 @@ def test_program_of_several_calls_is_fitted_without_further_calls() -> None:
     assert len(lm.requests) <= 120
 
 
-def test_outputs_that_abstain_are_failures_unless_the_metric_takes_them() -> None:
+def test_abstained_outputs_are_failures_unless_the_metric_takes_unsure_ones() -> None:
     student = Predict(Urgent, lm=deciding_model(urgent_answer))
     student.decisions["urgent"] = DecisionRule(least=0.7)
     seen: list[Any] = []

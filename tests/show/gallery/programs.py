@@ -12,6 +12,7 @@ from sigwire.errors import CallerError
 from sigwire.lm.fake import FakeLM
 from sigwire.lm.policy.failover.records import HealthTable, TargetHealth
 from sigwire.lm.policy.money.sums import Amounts
+from sigwire.lm.preview.cache_health import CacheBreak, CacheHealth
 from sigwire.lm.preview.model_call import ModelCall
 from sigwire.lm.preview.preview import Preview
 from sigwire.modules.agents.run import AgentRun, ReActStep
@@ -95,8 +96,14 @@ def _verification(of: Material) -> Verification:
     return Verification(of.name, of.text, rows, 3, Amounts(3, 120, 0.01), of.text, "a1b2", "2026-11-28")
 
 
+def _cache_health(of: Material) -> CacheHealth:
+    breaks = tuple(CacheBreak(at, of.text, "edited", 3_000, 0.003 if at else None) for at in of.indices)
+    return CacheHealth(of.count, 9_000, 4_500, breaks)
+
+
 PROGRAMS: Mapping[type, Callable[[Material], HasCard]] = {
     AgentRun: _run,
+    CacheHealth: _cache_health,
     CallReport: _report,
     HealthTable: _health_table,
     ModelCall: _model_call,
