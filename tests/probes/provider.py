@@ -180,7 +180,7 @@ LIES: Mapping[str, Lie] = {
     "ids": Lie("stream_calls"),
     "arguments": Lie("stream_calls", _TEXT_ARGUMENTS),
     "shows_thinking": Lie("thinking", SHOWS_THINKING),
-    "sees": Lie("image", _CHOICES),
+    "sees": Lie("image"),
     "caches": Lie("cache", _CHOICES),
     "reports_length": Lie("length"),
     "error class": Lie("bad_model"),
