@@ -60,8 +60,12 @@ def bytes_of(job: Job, size: int) -> int:
 def grows_no_faster(job: Job, size: int) -> None:
     job(2)  # what is made once
     for measure, least in ((calls_of, 400), (bytes_of, 40_000)):
-        small, large = measure(job, size), measure(job, 2 * size)
-        assert large < 2.4 * small + least, (measure.__name__, small, large)
+        for _ in range(3):  # a thread of an earlier test may allocate meanwhile
+            small, large = measure(job, size), measure(job, 2 * size)
+            if large < 2.4 * small + least:
+                break
+        else:
+            raise AssertionError((measure.__name__, small, large))
 
 
 def _long(values: Iterable[str]) -> list[Any]:
