@@ -14,7 +14,7 @@ import pytest
 
 __all__ = ["MOST", "mark_rest", "sample"]
 
-MOST = 8
+MOST = 4
 """The cases of one test in ``make test``; more if the values of its arguments need more."""
 
 

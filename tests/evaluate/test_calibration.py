@@ -93,6 +93,7 @@ def test_calibration_equals_a_direct_computation(seed: int) -> None:
     assert 0 <= found.interval.low <= found.interval.high <= 1
 
 
+@pytest.mark.long
 def test_overconfident_probabilities_have_a_larger_error_than_honest_ones() -> None:
     source, honest, sharp = Random(1), list[LabeledEvidence](), list[LabeledEvidence]()
     for _ in range(5_000):
@@ -103,6 +104,7 @@ def test_overconfident_probabilities_have_a_larger_error_than_honest_ones() -> N
     assert calibration_of(honest).ece <= 0.02 < 0.05 < calibration_of(sharp).ece
 
 
+@pytest.mark.long
 def test_interval_covers_the_error_of_most_samples() -> None:
     source, covered = Random(3), 0
     for _ in range(40):

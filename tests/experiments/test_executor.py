@@ -74,6 +74,7 @@ def test_executor_gives_the_table_of_one_process(executor: Callable[[], Any], tm
     assert here["cassettes"] is False
 
 
+@pytest.mark.long
 def test_budget_holds_over_the_workers_and_the_run_goes_on(tmp_path: Path) -> None:
     budget = Budget(calls=30)
     with ThreadPoolExecutor(2) as threads:

@@ -119,7 +119,8 @@ def test_run_after_many_kills_equals_an_undisturbed_one(
     check_killed_runs(10, seed, tmp_path / "run", undisturbed)
 
 
-@pytest.mark.parametrize("parallel", [pytest.param(1, marks=pytest.mark.long), 2])
+@pytest.mark.parametrize("parallel", [1, 2])
+@pytest.mark.long
 def test_interrupt_lets_requests_in_flight_end_and_they_are_not_sent_again(
     parallel: int, undisturbed: tuple[list[dict[str, Any]], int], tmp_path: Path
 ) -> None:

@@ -59,6 +59,7 @@ def test_replay_asks_nothing_and_every_point_is_the_same(folder: Path) -> None:
     assert len(found.same) == len(one.points)
 
 
+@pytest.mark.long
 def test_replay_of_the_same_declaration_finds_no_change(folder: Path) -> None:
     one = declared()
     found = reproduce(folder, one)
@@ -136,6 +137,7 @@ def test_reproduction_names_what_differs(case: str, folder: Path) -> None:
     assert calls(one) == 0
 
 
+@pytest.mark.long
 def test_reproduction_names_another_winner(folder: Path) -> None:
     one = declared()
     point = next(each for each in one.points if each.labels["optimizer"] == "random")
@@ -156,6 +158,7 @@ def test_reproduction_needs_a_declaration(folder: Path) -> None:
         reproduce(folder)
 
 
+@pytest.mark.long
 def test_declaration_that_the_record_names_is_imported(folder: Path) -> None:
     path = folder / "experiment.json"
     record = json.loads(path.read_text())
@@ -181,6 +184,7 @@ def test_run_without_cassettes_cannot_be_replayed(tmp_path: Path) -> None:
     assert "cassette.jsonl is missing" in found.differs[0]
 
 
+@pytest.mark.long
 def test_live_run_with_equal_answers_is_ok_and_names_the_smallest_difference(folder: Path, tmp_path: Path) -> None:
     one = declared()
     found = reproduce(folder, one, live=True, out=tmp_path / "again")

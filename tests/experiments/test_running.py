@@ -71,7 +71,7 @@ def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]
     return table(searching().run(tmp_path_factory.mktemp("whole") / "run", progress=False))
 
 
-@pytest.mark.parametrize(("parallel", "threads"), [(1, 1), (4, 8)])
+@pytest.mark.parametrize(("parallel", "threads"), [pytest.param(1, 1, marks=pytest.mark.long), (4, 8)])
 @pytest.mark.parametrize("driver", DRIVERS)
 def test_result_does_not_depend_on_driver_parallel_points_and_threads(
     driver: str, parallel: int, threads: int, undisturbed: list[dict[str, Any]], tmp_path: Path
@@ -290,7 +290,7 @@ def test_spent_budget_ends_after_whole_seeds_and_the_same_call_continues(
     assert asked + calls(second) == calls(everything)
 
 
-@pytest.mark.parametrize("limit", [12, 25, 47, 60])
+@pytest.mark.parametrize("limit", [12, *(pytest.param(limit, marks=pytest.mark.long) for limit in (25, 47, 60))])
 def test_search_that_the_budget_around_it_cuts_is_no_point(
     limit: int, undisturbed: list[dict[str, Any]], tmp_path: Path
 ) -> None:

@@ -180,6 +180,7 @@ def test_task_model_runs_the_candidates_without_another_model() -> None:
     assert report.winner.choices == {"model": "large"}
 
 
+@pytest.mark.long
 def test_search_with_choices_is_the_same_threaded_awaited_and_resumed(tmp_path: Path) -> None:
     journal = tmp_path / "search.jsonl"
 

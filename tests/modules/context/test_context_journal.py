@@ -34,14 +34,14 @@ def kill(mode: str, count: int) -> int:
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_killed_run_asks_no_summary_twice() -> None:
-    kill("sync", 4)
+    kill("sync", 2)
 
 
 @pytest.mark.long
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-@pytest.mark.parametrize("mode", ["sync", "async", "stream"])
-def test_run_that_is_killed_at_each_request_asks_no_summary_twice(mode: str) -> None:
-    assert kill(mode, 26) >= 26
+@pytest.mark.parametrize(("mode", "moments"), [("sync", 26), ("async", 8), ("stream", 8)])
+def test_run_that_is_killed_at_each_request_asks_no_summary_twice(mode: str, moments: int) -> None:
+    assert kill(mode, moments) >= moments
 
 
 def test_window_that_the_process_learned_meanwhile_does_not_move_the_folds_of_a_recorded_run(tmp_path: Path) -> None:

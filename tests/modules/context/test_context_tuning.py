@@ -53,6 +53,7 @@ def rows(count: int) -> list[Example]:
     ]
 
 
+@pytest.mark.long
 def test_gepa_changes_the_text_of_summaries_where_it_matters() -> None:
     ideas = count()
     writer = FakeLM(lambda request: {"instruction": f"{HINT} Idea {next(ideas)}."})
