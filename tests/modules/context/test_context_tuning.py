@@ -7,6 +7,8 @@ import re
 from itertools import count
 from typing import Any
 
+import pytest
+
 from sigwire import Compaction, Example, FakeLM, ReAct
 from sigwire.compaction import summarize
 from sigwire.optimizers.rules.gepa import GEPA
