@@ -514,7 +514,7 @@ def test_context_overflow_error_has_sizes_when_nothing_can_be_removed() -> None:
     assert run.termination_reason == "context_window_exceeded"
 
 
-def test_context_overflow_leaves_turns_out_without_a_summary_that_would_be_as_long() -> None:
+def test_context_overflow_drops_turns_if_their_summary_would_be_as_long() -> None:
     agent, lm = reading(3, 3500)
     result = agent(question="?")
     assert (result.answer, result.termination_reason) == ("read", "submit")
