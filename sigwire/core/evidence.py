@@ -93,7 +93,7 @@ class DecisionRule(Value, ChecksKeywords):
 
     ``threshold``: of a bool, the least p(True) of ``True``. ``weights``: of a choice, factors of the probabilities by value or
     label (missing: 1). ``cuts``: of a score that is an ``int``, ascending mean levels at which the next level begins (by
-    default k + 0.5). ``least``: the confidence below which the output abstains.
+    default k + 0.5). ``least``: the confidence below which the output abstains, as it does without evidence.
 
     Raises ``ConfigurationError`` for numbers that no rule can have.
 

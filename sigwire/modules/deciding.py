@@ -200,9 +200,11 @@ class Deciding:
         unsure: list[str] = []
         lists: dict[tuple[str, ...], list[DecidingOutput]] = {}
         for output in self.outputs:
-            if (found := evidence.get(output.path)) is None:
-                continue
             rule = self.rules.get(output.path, DEFAULT_RULE)
+            if (found := evidence.get(output.path)) is None:
+                if self._abstains_without(output, rule, fields):
+                    _set(fields, output.steps, None) if output.allows_none else unsure.append(output.path)
+                continue
             if found.confidence < rule.least and not output.allows_none:
                 unsure.append(output.path)
             if output.member is not UNSET:
@@ -215,6 +217,12 @@ class Deciding:
         for steps, members in lists.items():
             _set(fields, steps, self._list(fields, steps, members, evidence))
         return Decided(fields, dict(evidence), warnings, repairs, tuple(unsure))
+
+    def _abstains_without(self, output: DecidingOutput, rule: DecisionRule, fields: Mapping[str, Any]) -> bool:
+        """Return True for a written value without evidence, if its rule has a ``least``. A refused question has its default."""
+        if not rule.least or output.member is not UNSET or self.source == "measured":
+            return False
+        return _at(fields, output.steps) not in (None, _MISSING)
 
     def _list(
         self,
@@ -277,7 +285,8 @@ def decided_prediction(
 
 def _unsure_error(name: str, decided: Decided, deciding: Deciding, partial: Prediction, choice: Choice) -> Unsure:
     shown = [
-        f"{path}: {decided.evidence[path].confidence:.2g}, least {deciding.rules[path].least:g}"
+        f"{path}: {f'{known.confidence:.2g}' if (known := decided.evidence.get(path)) else 'no evidence'}, "
+        f"least {deciding.rules[path].least:g}"
         for path in decided.unsure
     ]
     output = next(each for each in deciding.outputs if each.path == decided.unsure[0])

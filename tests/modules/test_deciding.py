@@ -697,3 +697,19 @@ def test_request_of_a_call_is_the_one_that_is_sent() -> None:
     predict = Predict(Triage, lm=lm, evidence="stated")
     predict(text="x")
     assert predict.request_of({"text": "x"})[2].to_json() == lm.requests[0].to_json()
+
+
+@pytest.mark.parametrize(("form", "ends"), [("bool", "Unsure"), ("bool | None", None)])
+@pytest.mark.parametrize("stated", [{}, {"urgent": -1}, {"urgent": "high"}])
+def test_value_without_evidence_is_not_sure_enough_for_a_rule(form: str, ends: str | None, stated: Any) -> None:
+    program = Predict(f"ticket -> urgent: {form}", evidence="stated")
+    program.set_lm(FakeLM(lambda request: json.dumps({"urgent": True, "evidence_": stated})))
+    with context(adapter=JSONAdapter()):
+        assert program(ticket="x").urgent is True
+        program.decisions["urgent"] = DecisionRule(least=0.9)
+        if ends is None:
+            assert program(ticket="x").urgent is None
+        else:
+            with pytest.raises(Unsure, match=r"urgent: no evidence, least 0\.9") as caught:
+                program(ticket="x")
+            assert (caught.value.fields, caught.value.partial.urgent) == (("urgent",), True)
