@@ -187,8 +187,9 @@ class Cascade(StepsModule):
                 label_first(entries[before:], "fallback", why)
         if isinstance(found, Unsure):
             partial = found.partial if isinstance(found.partial, Prediction) else Prediction()
-            paths = [path for path in found.fields if path in found.evidence] or [*found.evidence]
-            return _outcome(partial, found.evidence, paths, found)
+            if without := [path for path in found.fields if path not in found.evidence]:
+                return _StageOutcome(partial, found.evidence, without[0], 0.0, found)
+            return _outcome(partial, found.evidence, found.fields or [*found.evidence], found)
         if not isinstance(found, Prediction):
             raise ConfigurationError(
                 f"Stage {number} of the cascade returned a {type(found).__name__}, not a prediction (deciding)."

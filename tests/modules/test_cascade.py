@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 import pytest
 
+from sigwire.adapters.json import JSONAdapter
 from sigwire.core.events import FieldDelta, FieldEnd, FieldPartial, Finished
 from sigwire.core.evidence import DecisionRule
 from sigwire.core.example import Prediction
@@ -19,10 +20,12 @@ from sigwire.core.tools.calls import ToolCall
 from sigwire.errors import BudgetSpent, ConfigurationError, InputError, LMServerError, StateError, Unsure
 from sigwire.journal.errors import ApprovalNeeded
 from sigwire.journal.journal import Journal
+from sigwire.lm.fake import FakeLM
 from sigwire.lm.policy.money.budget import Budget
 from sigwire.modules.cascade import Cascade
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
+from sigwire.settings import context
 from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature
 from tests.modules.deciding import choice, deciding_model
@@ -316,3 +319,17 @@ def test_killed_run_asks_stages_and_the_person_once(tmp_path: Path) -> None:
         os.waitpid(child, 0)
     assert json.loads((tmp_path / "result").read_text()) == [False, [0, 0]]
     assert (tmp_path / "asked").read_text() == "xx"  # the killed question, and the one that was answered
+
+
+def test_stage_whose_output_has_no_evidence_is_passed_with_confidence_0() -> None:
+    def stage(answer: dict[str, Any]) -> Predict[..., Any]:
+        program = Predict("ticket -> urgent: bool", evidence="stated")
+        program.set_lm(FakeLM(lambda request: json.dumps(answer)))
+        return program
+
+    first = stage({"urgent": True, "evidence_": {}})
+    first.decisions["urgent"] = DecisionRule(least=0.9)
+    with context(adapter=JSONAdapter()):
+        result = Cascade([first, stage({"urgent": False, "evidence_": {"urgent": 0.02}})], least=0.8)(ticket="x")
+    assert result.urgent is False
+    assert [attempt.why for attempt in result.attempts][1] == "unsure: urgent 0.00"
