@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import fmean, stdev
 
-import pandas
 import pytest
 
 from sigwire.errors import ConfigurationError, InputError
@@ -149,6 +148,7 @@ def test_metric_with_the_name_of_a_column_has_a_prefix_in_rows() -> None:
 
 
 def test_rows_are_read_as_a_data_frame_and_as_csv(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas", reason="pandas is of the dev extra")
     found = grid(2)
     frame = pandas.DataFrame(found.rows())
     assert frame.groupby("optimizer").score.mean()["gepa"] == pytest.approx(
