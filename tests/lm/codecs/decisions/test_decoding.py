@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 
 from sigwire.core.json import JsonObject
-from sigwire.errors import LMContentFilteredError, LMRateLimitError, LMServerError, LMUnexpectedError
+from sigwire.errors import (
+    LMAuthenticationError,
+    LMBillingError,
+    LMContentFilteredError,
+    LMRateLimitError,
+    LMServerError,
+    LMUnexpectedError,
+)
 from sigwire.lm.codecs.decisions import decode_error
 from tests.lm.codecs.decisions.triage import EVIDENCE, PROFILES, SCHEMA, TEXT, body_of, decoded, target_of
 
@@ -116,6 +123,7 @@ BROKEN: dict[str, tuple[str, _Break, str]] = {
     "score outside": ("grade", lambda a: a.update(score=2.5), "2.5 is no level"),
     "score of a text": ("grade", lambda a: a.update(score="high"), "'high' is no level"),
     "level outside": ("grade", lambda a: add_share(a, 3), "is no value"),
+    "value without a name": ("grade", lambda a: add_share(a, None), "is no value"),
 }
 
 
@@ -135,6 +143,13 @@ def test_value_that_comes_twice_is_an_error() -> None:
     body = body_of("openai")
     answer_of(body, "openai", "ticket.team")["probabilities"].append({"value": "tech", "probability": 0.0})
     with pytest.raises(LMUnexpectedError, match="the value 'tech' came twice"):
+        decoded("openai", body)
+
+
+def test_member_of_probabilities_that_is_no_object_is_an_error() -> None:
+    body = body_of("openai")
+    answer_of(body, "openai", "ticket.team")["probabilities"].append("tech")
+    with pytest.raises(LMUnexpectedError, match="None is no value"):
         decoded("openai", body)
 
 
@@ -237,6 +252,10 @@ def test_blocked_input_of_gemini_is_a_refusal() -> None:
 # --- error replies
 
 
+def google(detail: JsonObject) -> JsonObject:
+    return {"error": {"code": 400, "message": "No", "status": "INVALID_ARGUMENT", "details": [detail]}}
+
+
 @pytest.mark.parametrize(
     ("host", "status", "body", "kind", "message"),
     [
@@ -256,6 +275,8 @@ def test_blocked_input_of_gemini_is_a_refusal() -> None:
             "No",
         ),
         ("gemini", 429, {"error": {"status": "RESOURCE_EXHAUSTED", "message": "Slow"}}, LMRateLimitError, "Slow"),
+        ("gemini", 400, google({"reason": "API_KEY_INVALID"}), LMAuthenticationError, "No"),
+        ("gemini", 429, google({"violations": [{"quotaId": "RequestsPerDay"}]}), LMBillingError, "tomorrow"),
     ],
 )
 def test_error_reply_has_its_kind_and_its_text(
