@@ -175,8 +175,9 @@ def _shares(question: AskedQuestion, given: JsonValue, kind: str, target: _Targe
     if None in shares:
         raise _misfit(f"answer {question.path!r}: the value {keys[shares.index(None)]!r:.80} is missing", target)
     whole = [share for share in shares if share is not None]
-    # Hosts round to two decimals.
-    if abs((total := math.fsum(whole)) - 1) > 0.005 * len(whole) + 1e-6 or not total:
+    # Hosts round to two decimals, and round no zero up.
+    total, most = math.fsum(whole), 0.005 * sum(share > 0 for share in whole)
+    if not -0.005 * len(whole) - 1e-6 <= total - 1 <= most + 1e-6 or not total:
         raise _misfit(f"answer {question.path!r}: probabilities sum to {total:.6g}", target)
     return whole
 

@@ -14,7 +14,8 @@ from typing import Literal
 from sigwire.core.evidence import EvidenceKind
 from sigwire.core.json import JsonValue
 from sigwire.core.tools.names import NameRules
-from sigwire.lm.codecs.shared.errors import OPENAI_ERRORS, ErrorBody, ErrorRule, read_error_body
+from sigwire.errors import LMUnsupportedModelError
+from sigwire.lm.codecs.shared.errors import MODEL_HINT, OPENAI_ERRORS, ErrorBody, ErrorRule, read_error_body
 from sigwire.lm.codecs.shared.google_errors import GOOGLE_ERRORS, read_google_error
 from sigwire.lm.codecs.shared.history import HistoryRules
 from sigwire.lm.codecs.shared.interface import WireProfile
@@ -79,7 +80,7 @@ SYSTEM_ONE = DecisionsProfile(
     most_questions=None,
     bills_output=True,
     options={"temperature": Place("temperature")},
-    errors=(),
+    errors=(ErrorRule(LMUnsupportedModelError, frozenset({400, 422}), texts=("unknown model",), hint=MODEL_HINT),),
     takes_cache_key=False,
 )
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sigwire.lm.codecs.shared.interface import Target, WireProfile
 
 __all__ = [
-    "BALANCE_HINT", "CONTEXT_HINT", "CONTEXT_TEXTS", "EXPIRED_CODES", "KEY_HINT", "OPENAI_ERRORS", "STATUS_RULES",
+    "BALANCE_HINT", "CONTEXT_HINT", "CONTEXT_TEXTS", "EXPIRED_CODES", "KEY_HINT", "MODEL_HINT", "OPENAI_ERRORS", "STATUS_RULES",
     "ErrorBody", "ErrorRule", "damaged_reply_error", "empty_reply_error", "lm_error", "read_body", "read_error_body",
 ]  # fmt: skip
 
@@ -99,7 +99,7 @@ CONTEXT_TEXTS: tuple[str, ...] = (
 )
 
 KEY_HINT = "Check the API key and its permissions."
-_MODEL_HINT = "Check the model's name: {provider} does not serve {model!r} to this key."
+MODEL_HINT = "Check the model's name: {provider} does not serve {model!r} to this key."
 BALANCE_HINT = "Check the account's balance and limits; a retry does not help."
 CONTEXT_HINT = "Shorten the request or use a model with a larger context."
 
@@ -113,7 +113,7 @@ STATUS_RULES: tuple[ErrorRule, ...] = (
     _NO_MEDIA,
     ErrorRule(LMAuthenticationError, frozenset({401, 403}), hint=KEY_HINT),
     ErrorRule(LMBillingError, frozenset({402}), hint="Check the account's balance and limits."),
-    ErrorRule(LMUnsupportedModelError, frozenset({404}), hint=_MODEL_HINT),
+    ErrorRule(LMUnsupportedModelError, frozenset({404}), hint=MODEL_HINT),
     ErrorRule(LMTimeoutError, frozenset({408})),
     ErrorRule(LMServerError, frozenset({409, 425})),
     ErrorRule(ContextWindowExceededError, frozenset({413}), hint=CONTEXT_HINT),
@@ -139,7 +139,7 @@ OPENAI_ERRORS: tuple[ErrorRule, ...] = (
         codes=frozenset({"content_filter", "content_policy_violation"}),
         hint="Change the request; a retry does not help.",
     ),
-    ErrorRule(LMUnsupportedModelError, codes=frozenset({"model_not_found"}), hint=_MODEL_HINT),
+    ErrorRule(LMUnsupportedModelError, codes=frozenset({"model_not_found"}), hint=MODEL_HINT),
     # Groq checks calls itself. A reply that openai_chat.recover cannot read as a call is retryable.
     ErrorRule(LMInvalidRequestError, codes=frozenset({"tool_use_failed"}), retry=True),
     ErrorRule(LMRateLimitError, codes=frozenset({"rate_limit_exceeded", "rate_limit_error", "slow_down"})),

@@ -58,6 +58,19 @@ def test_probabilities_that_a_host_rounded_are_taken(host: str) -> None:
     assert evidence["ticket.count"]["probabilities"] == shares  # as sent
 
 
+@HOSTS
+def test_zeros_do_not_explain_a_sum_above_one(host: str) -> None:
+    values: Any = [f"n{number}" for number in range(100)]
+    schema: JsonObject = {"properties": {"n": {"enum": values}}, "required": ["n"]}
+    shares = {value: 0.0 for value in values} | {"n0": 0.7, "n1": 0.7}
+    answer: Any = {"type": "choice", "choice": "n0", "confidence": 0.7, "probabilities": shares}
+    name = "q0" if host == "gemini" else "n"
+    if host == "openai":
+        answer |= {"name": "n", "probabilities": [{"value": v, "probability": p} for v, p in shares.items()]}
+    with pytest.raises(LMUnexpectedError, match=r"probabilities sum to 1\.4"):
+        decoded(host, {"answers": [answer] if host == "openai" else {name: answer}}, schema)
+
+
 def test_ties_go_to_what_the_host_answered() -> None:
     body = body_of("openai")
     answer = answer_of(body, "openai", "ticket.team")
