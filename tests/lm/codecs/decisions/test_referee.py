@@ -82,6 +82,7 @@ def test_official_openai_client_reads_the_fake_provider_as_sigwire_does() -> Non
     assert json.loads(choice.text) == TEXT
 
 
+@pytest.mark.long  # the import of google-genai takes a second
 def test_official_gemini_client_reads_the_fake_provider_as_sigwire_does() -> None:
     genai = pytest.importorskip("google.genai", reason="google-genai is not installed")
     if not hasattr(genai.Client, "decisions"):
@@ -130,6 +131,7 @@ def test_official_system_one_client_may_leave_instructions_out_and_send_objects(
     assert (reply.nouls["urgent"].noul, reply.choices["team"].choice, reply.scores["harm"].score) == (0.75, "b", 1)
 
 
+@pytest.mark.long
 def test_official_gemini_client_may_send_blocks() -> None:
     genai = pytest.importorskip("google.genai", reason="google-genai is not installed")
     if not hasattr(genai.Client, "decisions"):
