@@ -293,7 +293,7 @@ def text_lm(provider: FakeProvider, **options: Any) -> LM:
 
 
 @pytest.mark.parametrize("evidence", [None, "auto", "measured"])
-def test_text_model_that_answers_for_a_decider_gives_no_evidence_and_says_so(evidence: Any) -> None:
+def test_text_model_that_answers_for_a_decider_gives_no_evidence_and_a_warning(evidence: Any) -> None:
     with FakeProvider([Fault("server"), '{"urgent": true, "known": true, "team": "b"}']) as provider:
         lm = lm_of(provider, fallbacks=[text_lm(provider)])
         prediction = Predict(Guarded, lm=lm, evidence=evidence)(text="x")

@@ -322,7 +322,8 @@ def _block(node: RequestNode) -> Part:
     node.fields(_MEDIA_FIELDS)
     uri, data, media_type = (node.text_at(name) or None for name in ("uri", "data", "mime_type"))
     if uri is None:
-        node["data"].text(), node["mime_type"].text()
+        for name in ("data", "mime_type"):
+            node[name].text()
     if kind == "audio" and data is not None:
         return AudioPart(data, (media_type or "").partition("/")[2])
     make = ImagePart if kind == "image" else FilePart

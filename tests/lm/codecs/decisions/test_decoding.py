@@ -62,7 +62,7 @@ def test_probabilities_that_a_host_rounded_are_taken(host: str) -> None:
 def test_zeros_do_not_explain_a_sum_above_one(host: str) -> None:
     values: Any = [f"n{number}" for number in range(100)]
     schema: JsonObject = {"properties": {"n": {"enum": values}}, "required": ["n"]}
-    shares = {value: 0.0 for value in values} | {"n0": 0.7, "n1": 0.7}
+    shares = dict.fromkeys(values, 0.0) | {"n0": 0.7, "n1": 0.7}
     answer: Any = {"type": "choice", "choice": "n0", "confidence": 0.7, "probabilities": shares}
     name = "q0" if host == "gemini" else "n"
     if host == "openai":
