@@ -42,7 +42,8 @@ def response_of_body(
 ) -> Response:
     """Return the response of one body. ``warnings``: about its choices. ``model``, ``id``: members of the body.
 
-    >>> sent = EncodedRequest("/x", {})
+    >>> from sigwire.core.tools.names import NameMap, NameRules
+    >>> sent = EncodedRequest("", {}, {}, {}, (), NameMap((), NameRules()))
     >>> response_of_body({"model": "m", "id": "r1"}, [Choice("4")], UsageReading(Usage()), sent).model
     'm'
     """
