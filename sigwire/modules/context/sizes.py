@@ -62,15 +62,23 @@ def _window(model: str, own: int | None) -> int | None:
     return None if found is None else found.tokens
 
 
-_WINDOWS = (  # of the texts of refusals: the window is the last group
-    r"maximum context length (?:is|of) (\d+)",  # OpenAI, vLLM, DeepSeek, OpenRouter
+_WINDOWS = (  # of the texts of refusals: the window is the group
+    r"maximum context length(?: is| of|:) (\d+)",  # OpenAI, vLLM, DeepSeek, OpenRouter, Fireworks
     r"(?:prompt|request|input) is too long:? \d+ tokens? ?> ?(\d+)",  # Anthropic
     r"exceed context limit: \d+ \+ \d+ > (\d+)",  # Anthropic, with max_tokens
     r"exceeds the maximum number of tokens allowed \(?(\d+)",  # Gemini
     r"maximum prompt length is (\d+)",  # xAI
     r"available context size \(?(\d+)",  # llama-server
     r"for model with (\d+) maximum context length",  # Mistral
-    r"context (?:length|window|size)[^\d]{0,30}?(\d+) tokens",
+    r"model's context length \((\d+) tokens\)",  # SGLang
+    r"maximum model length of (\d+)",  # vLLM
+    r"current length is \d+ while limit is (\d+)",  # Cerebras
+    r"exceeded model token limit: (\d+)",  # Moonshot
+    r"prompt token count of \d+ exceeds the limit of (\d+)",  # GitHub Copilot
+    r"range of input length should be \[\d+, ?(\d+)\]",  # DashScope
+    r"total number of tokens[^\d]{0,40}? cannot exceed (\d+)",  # Cohere
+    r"n_ctx \(?(\d+)",  # LM Studio
+    r"context (?:length|window|size)(?! by)[^\d]{0,30}?(\d+) tokens",
     r"must be <= (\d+)",  # Text Generation Inference
 )
 
