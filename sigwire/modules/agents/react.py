@@ -212,12 +212,8 @@ class ReAct(ReadsInputs, Generic[P, S]):
         """Return the names of the tools that search and read what requests leave out; "" for an agent without tools."""
         if not self._offered:
             return "", ""
-        taken = self._names_in_use()
-        reader = self.toolbox.reader or reader_name("reference", taken)
-        return free_name("search_conversation", {*taken, reader}), reader
-
-    def _names_in_use(self) -> set[str]:
-        return {*self.tools}
+        reader = self.toolbox.reader or reader_name("reference", self.tools)
+        return free_name("search_conversation", {*self.tools, reader}), reader
 
     def resume(
         self,

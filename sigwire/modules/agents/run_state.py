@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from sigwire.modules.agents.approval.gate import CallGate
     from sigwire.modules.agents.large_results.lookup import LargeResults
 
-__all__ = ["EmittingRecorder", "OffersTools", "RunState", "tool_done"]
+__all__ = ["EmittingRecorder", "OffersTools", "RunState", "tool_done", "turns_since_task"]
 
 _MAX_UNREADABLE, _ADVICE = 3, "Call a tool or submit the output fields."  # 3 consecutive responses
 _LONGEST_NAME = 128  # characters

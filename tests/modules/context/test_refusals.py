@@ -34,8 +34,8 @@ REFUSALS = {
         131072,
     ),
     "openrouter": Refusal(
-        "This endpoint's maximum context length is 1048576 tokens. However, you requested about 1293741 tokens (1227853 of text "
-        "input, 353 of tool input, 65535 in the output). Please reduce the length of either one.",
+        "This endpoint's maximum context length is 1048576 tokens. However, you requested about 1293741 tokens (1227853 of "
+        "text input, 353 of tool input, 65535 in the output). Please reduce the length of either one.",
         1048576,
     ),
     "vllm": Refusal(
@@ -50,14 +50,14 @@ REFUSALS = {
     ),
     "sglang": Refusal("The input (5000 tokens) is longer than the model's context length (4096 tokens).", 4096),
     "sglang, with max_tokens": Refusal(
-        "Requested token count exceeds the model's maximum context length of 4096 tokens. You requested a total of 5000 tokens: "
-        "904 tokens from the input messages and 4096 tokens for the completion.",
+        "Requested token count exceeds the model's maximum context length of 4096 tokens. You requested a total of 5000 "
+        "tokens: 904 tokens from the input messages and 4096 tokens for the completion.",
         4096,
     ),
     "anthropic": Refusal("prompt is too long: 210000 tokens > 200000 maximum", 200000),
     "anthropic, with max_tokens": Refusal(
-        "input length and `max_tokens` exceed context limit: 90402 + 116650 > 204648, decrease input length or `max_tokens` and "
-        "try again",
+        "input length and `max_tokens` exceed context limit: 90402 + 116650 > 204648, decrease input length or `max_tokens` "
+        "and try again",
         204648,
     ),
     "gemini": Refusal(

@@ -108,7 +108,7 @@ class LargeResults:
     def offer_search(self, fold: Fold, history: Callable[[], History]) -> None:
         """Offer the tools that find what a fold of a conversation leaves out, from now on."""
         self._history = history
-        if not any(tool.name == fold.reader for tool in self.tools):
+        if fold.reader and not any(tool.name == fold.reader for tool in self.tools):
             self._offer(fold.reader)
         if not any(tool.name == fold.search for tool in self.tools):
             from sigwire.modules.context.search_tools import search_tool  # few conversations are folded
