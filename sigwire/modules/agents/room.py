@@ -6,7 +6,7 @@ loaded when a conversation first nears its window.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol
@@ -29,6 +29,8 @@ from sigwire.observe.place import prefix_moved
 from sigwire.signatures.types.history import AnyTurn, History, folded, shown_as
 
 if TYPE_CHECKING:
+    from sigwire.core.fold import Fold
+    from sigwire.core.tools.tool import Tool
     from sigwire.lm.base import LanguageModel
     from sigwire.modules.context.compaction import Compaction
 
@@ -297,12 +299,15 @@ def _characters_of_part(part: object) -> int:
 class AskedRun(Protocol):
     """A run whose conversation is sent. ``folded`` is called after each fold. ``prediction``: the latest answer.
 
+    ``tools_of`` returns the tools that a fold adds to the requests.
     ``shorten`` makes a conversation of another form shorter, which no fold knows; it returns False if nothing is left.
     """
 
     history: History
     room: Room
     prediction: Prediction | None
+
+    def tools_of(self, fold: Fold) -> Iterable[Tool]: ...
 
     def folded(self) -> None: ...
 

@@ -5,7 +5,7 @@ A run always has a history from which another run can continue: every call in it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -43,6 +43,7 @@ from sigwire.signatures.signature import SignatureMeta
 from sigwire.signatures.types.history import AnyTurn, History, Turn
 
 if TYPE_CHECKING:
+    from sigwire.core.fold import Fold
     from sigwire.core.tools.tool import Tool
     from sigwire.effects.steps import Steps
     from sigwire.modules.agents.approval.gate import CallGate
@@ -152,6 +153,10 @@ class RunState(StepLog):
         if self.history.folds:
             self.history = with_names(self.history, room)
             self.folded()
+
+    def tools_of(self, fold: Fold) -> Iterable[Tool]:
+        """Return the tools that a fold adds to the requests."""
+        return self.large.tools_of(fold, lambda: self.history)
 
     def folded(self) -> None:
         """Offer the tools that find what the latest fold leaves out."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from sigwire.core.fold import Fold
 from sigwire.core.json import JsonValue
 from sigwire.core.messages import Message
 from sigwire.core.record import FieldValues
+from sigwire.core.tools.tool import Tool
 from sigwire.effects.steps import Steps
 from sigwire.interpreters.code_result import CodeResult
 from sigwire.modules.agents.conversation import answer_text, earlier_history
@@ -77,6 +79,10 @@ class SessionRun(CodeRun):
         if self.history.folds:
             self.history = with_names(self.history, room)
             self.folded()
+
+    def tools_of(self, fold: Fold) -> Iterable[Tool]:
+        """Return no tools: the code calls them."""
+        return ()
 
     def folded(self) -> None:
         """Add the functions that find what the latest fold leaves out."""

@@ -33,18 +33,22 @@ def tokens_of(model: str, turns: Iterable[AnyTurn]) -> list[int]:
 class ConversationSizes:
     """Tokens of the requests of one conversation, by fold. ``total``: those of the present view, ``fixed``: those around it.
 
+    ``added``: the tokens of tools that a fold adds.
+
     The estimate is scaled so that the present view has ``total`` tokens.
     """
 
-    def __init__(self, model: str, history: History, fixed: int, total: int) -> None:
-        self._model, self._turns, self._fixed = model, history.messages, fixed
+    def __init__(self, model: str, history: History, fixed: int, total: int, added: int = 0) -> None:
+        self._model, self._turns, self._fixed, self._added = model, history.messages, fixed, added
         self._sums = list(accumulate(tokens_of(model, history.messages), initial=0))
-        present = fixed + self._after(history.folds[-1] if history.folds else Fold(0))
+        self._present = history.folds[-1] if history.folds else Fold(0)
+        present = fixed + self._after(self._present)
         self._scale = min(max(total / max(present, 1), 0.25), 8.0)
 
     def tokens(self, fold: Fold) -> int:
         """Return the tokens of a request with a fold."""
-        return round(self._scale * (self._fixed + self._after(fold)))
+        is_another = (fold.upto, fold.cleared) != (self._present.upto, self._present.cleared)
+        return round(self._scale * (self._fixed + self._after(fold) + is_another * self._added))
 
     def _after(self, fold: Fold) -> int:
         start = sum(tokens_of(self._model, folded_start(self._turns, fold))) if fold.upto or fold.cleared else 0
