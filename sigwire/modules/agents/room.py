@@ -10,7 +10,7 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from sigwire.core.example import Prediction
 from sigwire.core.messages import Message
@@ -205,7 +205,7 @@ class Room:
         """Set the tokens of the conversation, as far as it is sent. The next run that continues it begins with them."""
         self.counted = (tokens, len(history))
         self._bound, self._turns = self.counted
-        history.derived["size"] = (tokens, history.messages, history.folds)
+        history.derived["size"] = (tokens, history.messages, history.folds, ref(self.owner))
 
     def begin(self, history: History, size: tuple[int, int] | None = None) -> None:
         """Begin with the tokens that a suspended run had counted, or an earlier one of this process.
@@ -214,9 +214,9 @@ class Room:
         """
         self.counted, self._bound, self._turns, self.sent_folds = None, 0, 0, len(history.folds)
         if size is None and (known := history.derived.get("size")) and not _is_recorded():
-            tokens, turns, folds = known
+            tokens, turns, folds, owner = known  # another agent has other instructions and tools
             is_earlier = 0 < len(turns) <= len(history) and turns[-1] is history.messages[len(turns) - 1]
-            if folds is history.folds and is_earlier:
+            if folds is history.folds and is_earlier and owner() is self.owner:
                 size = (tokens, len(turns))
         if size is not None and size[1] <= len(history):
             self.counted = size
