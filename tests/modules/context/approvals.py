@@ -19,7 +19,7 @@ from tests.modules.context.worlds import World, called, last_result
 
 __all__ = ["DECISION", "paying", "resumed"]
 
-DECISION = "approve"
+DECISION: Any = "approve"
 
 
 def paying(*, waits: bool = True) -> Any:

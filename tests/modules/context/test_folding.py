@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -160,17 +162,22 @@ def test_price_lowers_the_window() -> None:
     assert max(fold.tokens_before for fold in AgentRun.of(result).history.folds) < 2100
 
 
-def test_short_run_does_not_load_what_folds() -> None:
+UNUSED = (
+    "compaction core.words lm.preview.cache_health lm.preview.limits lm.preview.tokens modules.agents.tool_catalog "
+    "modules.agents.tool_search modules.context modules.memory modules.skills signatures.types.views"
+).split()
+
+
+def test_run_that_neither_folds_nor_searches_loads_nothing_of_it() -> None:
     code = (
         "import sys\nfrom sigwire import ReAct, FakeLM, ToolCall\nagent = ReAct('q -> a', tools=[len])\n"
-        "agent.set_lm(FakeLM([ToolCall('a', 'submit', {'a': 'x'})]))\nagent(q='?')\n"
-        "print([name for name in sys.modules if 'modules.context' in name])"
+        "agent.set_lm(FakeLM([ToolCall('a', 'len', {'obj': 'x'}), ToolCall('b', 'submit', {'a': 'x'})]))\n"
+        "result = agent(q='?')\nagent.session(result.history)\nprint('\\n'.join(sys.modules))"
     )
-    import subprocess
-    import sys
-
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, check=True)
+    names = set(done.stdout.split())
+    assert "sigwire.modules.agents.react" in names
+    assert names & {f"sigwire.{name}" for name in UNUSED} == set()
 
 
 def test_transcript_of_each_call_extends_that_of_the_call_before() -> None:
