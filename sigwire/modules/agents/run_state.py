@@ -155,8 +155,8 @@ class RunState(StepLog):
             self.folded()
 
     def tools_of(self, fold: Fold) -> Iterable[Tool]:
-        """Return the tools that a fold adds to the requests."""
-        return self.large.tools_of(fold, lambda: self.history)
+        """Return the tools that a fold adds to the requests: none if code calls them."""
+        return self.large.tools_of(fold, lambda: self.history) if self.room.owner.takes_tools else ()
 
     def folded(self) -> None:
         """Offer the tools that find what the latest fold leaves out."""

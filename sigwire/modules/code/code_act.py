@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -35,7 +35,6 @@ from sigwire.signatures.signature import Signature
 from sigwire.signatures.types.history import Turn, regrouped
 
 if TYPE_CHECKING:
-    from sigwire.core.fold import Fold
     from sigwire.modules.agents.room import OnTurn
     from sigwire.modules.context.compaction import Compaction
 
@@ -232,10 +231,6 @@ class _CodeState(RunState):
     def __init__(self, state: RunState, session: CodeSession) -> None:
         super().__init__(state.history, state.inputs, state.gate, state.large)
         self.session = session
-
-    def tools_of(self, fold: Fold) -> Iterable[Tool]:
-        """Return no tools: the code calls them."""
-        return ()
 
 
 def _session_of(state: RunState) -> CodeSession:

@@ -63,7 +63,7 @@ class _Index:
     def found(self, history: History, query: str, count: int) -> list[_Passage] | None:
         """Return the best passages of what a fold leaves out, in the order of the conversation.
 
-        ``None`` if the index has other turns: several conversations may have begun with one history.
+        ``None`` if the index has other turns: several conversations may begin with one history.
         """
         fold = history.folds[-1]
         names, upto = {fold.search, fold.reader}, max(fold.upto, fold.cleared)

@@ -168,7 +168,7 @@ UNUSED = (
 ).split()
 
 
-def test_run_that_neither_folds_nor_searches_loads_nothing_of_it() -> None:
+def test_run_without_folds_and_searches_loads_none_of_their_modules() -> None:
     code = (
         "import sys\nfrom sigwire import ReAct, FakeLM, ToolCall\nagent = ReAct('q -> a', tools=[len])\n"
         "agent.set_lm(FakeLM([ToolCall('a', 'len', {'obj': 'x'}), ToolCall('b', 'submit', {'a': 'x'})]))\n"
