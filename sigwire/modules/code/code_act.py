@@ -20,7 +20,6 @@ from sigwire.interpreters.monty import interpreter_of
 from sigwire.lm.secrets import wrap_secrets
 from sigwire.modules.agents.conversation import answer_text, interrupted_result
 from sigwire.modules.agents.react import UNREADABLE, ReAct
-from sigwire.modules.agents.room import free_name
 from sigwire.modules.agents.run import Termination
 from sigwire.modules.agents.run_state import EmittingRecorder, OffersTools, RunState, tool_done
 from sigwire.modules.agents.toolbox import ToolRun, ToolSearchOption, ToolsLike
@@ -136,9 +135,8 @@ class CodeAct(ReAct[P, S]):
         """Return no tools: the code calls them."""
         return ()
 
-    def names_for_search(self) -> tuple[str, str]:
-        """Return the name of the function that searches what requests leave out. Results of code have no id to read by."""
-        return free_name("search_conversation", {*self._host_tools.by_name, self._submit.name}), ""
+    def _names_in_use(self) -> set[str]:
+        return {*self._host_tools.by_name, self._submit.name}
 
     def _run(self, state: RunState, limit: int) -> Steps[Prediction]:
         try:
