@@ -579,7 +579,12 @@ async def test_on_turn_replaces_one_request_only(mode: str, is_async: bool) -> N
     assert seen[:3] == [1, 3, 5]
     assert [len(request.messages) for request in world.requests][:3] == [2, 3, 6]
     assert world.requests[1].messages[-1].text == "Only this."
-    assert len(AgentRun.of(result).history.messages) > 5
+    plain = World(reading(3), 2000)
+    expected, _ = await driven(mode, agent_of(plain), question="Read.", max_iters=4)
+    history = AgentRun.of(result).history
+    assert len(history.messages) > 5
+    assert all(turn != Message.user("Only this.") for turn in history.messages)
+    assert history.messages[:3] == AgentRun.of(expected).history.messages[:3]
 
 
 def test_pairs_of_a_replaced_view_are_repaired() -> None:
