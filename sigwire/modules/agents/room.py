@@ -336,6 +336,8 @@ def ask_in_room(run: AskedRun, ask: Callable[[History], Steps[Any]], *, is_turn:
         try:
             answer = yield from _moved(ask(sent), room, run.history, is_turn=is_turn, is_own=is_own)
         except ContextWindowExceededError as error:
+            if isinstance(getattr(error, "history", None), History):  # of an agent: it folded, and its tools ran
+                raise
             if room.compaction is False:
                 if run.shorten():
                     continue
