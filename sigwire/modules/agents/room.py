@@ -345,8 +345,10 @@ def ask_in_room(run: AskedRun, ask: Callable[[History], Steps[Any]], *, is_turn:
             from sigwire.modules.context.folding import fold_refused, remaining_error
 
             refusals += 1
-            if refusals > _MOST_REFUSALS or not (yield from fold_refused(run, error)):
-                raise remaining_error(run, error) from error
+            if refusals > _MOST_REFUSALS:
+                raise remaining_error(run, error, f"after {_MOST_REFUSALS} folds in a row") from error
+            if not (yield from fold_refused(run, error)):
+                raise remaining_error(run, error, "and nothing is left to fold") from error
         else:
             prediction = answer if isinstance(answer, Prediction) else run.prediction
             if is_turn and prediction is not before:

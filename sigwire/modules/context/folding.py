@@ -158,7 +158,7 @@ def _role(turn: AnyTurn) -> str:
     return turn.role if isinstance(turn, Message) else ""
 
 
-def remaining_error(run: FoldedRun, error: ContextWindowExceededError) -> ContextWindowExceededError:
+def remaining_error(run: FoldedRun, error: ContextWindowExceededError, why: str) -> ContextWindowExceededError:
     """Return the error of a conversation that does not fit its model, with the sizes of what is left of it."""
     place = _FoldPlace.of(run)
     model, turns = place.lm.model, place.history.messages
@@ -174,8 +174,8 @@ def remaining_error(run: FoldedRun, error: ContextWindowExceededError) -> Contex
     shown = ", ".join(f"{name} {count:,}" for name, count in sizes.items())
     window = f"{place.window:,}" if place.window else "unknown"
     return ContextWindowExceededError(
-        f"The conversation does not fit the model, and nothing is left to fold (asking {model}). Estimated tokens: {shown}; "
-        f"window {window}. Use a model with a larger window, shorten the largest of these, or set max_output for tool results.",
+        f"The conversation does not fit the model, {why} (asking {model}). Estimated tokens: {shown}; window "
+        f"{window}. Use a model with a larger window, shorten the largest of these, or set max_output for tool results.",
         model=error.model,
         provider=error.provider,
     )

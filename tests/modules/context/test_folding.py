@@ -263,6 +263,19 @@ def test_task_or_turn_larger_than_the_window_ends_with_the_four_sizes(size: str)
     assert AgentRun.of(caught.value).termination_reason == "context_window_exceeded"
 
 
+def test_request_that_is_refused_after_three_folds_says_so() -> None:
+    def drop_one(draft: Draft) -> Draft:
+        return draft.with_fold(upto=next(cut for cut in draft.cuts if cut > draft.fold.upto))
+
+    world = World(reading(30), 2000)
+    world.text = "input is too long"
+    agent = agent_of(world, compaction=Compaction([drop_one]), extract=False)
+    with pytest.raises(AgentStopped) as caught:
+        agent(question="Read.", history=[{"question": "word " * 900} for _ in range(20)])
+    assert len(world.refused) == 4
+    assert "does not fit the model, after 3 folds in a row (asking fake)" in str(caught.value.__cause__)
+
+
 def test_compaction_false_shortens_nothing() -> None:
     world = World(reading(30), 2000)
     with pytest.raises(AgentStopped) as caught:
