@@ -672,3 +672,15 @@ def test_estimate_after_a_fold_counts_the_tools_that_it_adds(search: bool, count
     fold = AgentRun.of(agent(question="Read.")).history.folds[0]
     after = next(request for request in world.requests if note_of(request) is not None)
     assert fold.tokens_after == pytest.approx(int(estimate_tokens(world.model, after)), rel=0.08)
+
+
+def test_break_of_the_prompt_cache_by_a_fold_is_named_fold() -> None:
+    world = World(reading(58), 10_000)
+    world.cached = True
+    result = agent_of(world, compaction=Compaction([drop_oldest()], window=5_000, to=0.7))(question="Read.")
+    run = AgentRun.of(result)
+    assert len(run.history.folds) >= 2
+    assert [(found.place, found.why) for found in run.cache.breaks] == [
+        ("tools" if number == 0 else "turn 1", "fold") for number in range(len(run.history.folds))
+    ]
+    assert not [warning for warning in sigwire.CallReport.of(result).warnings if warning.feature == "prompt_cache"]
