@@ -263,7 +263,7 @@ def test_task_or_turn_larger_than_the_window_ends_with_the_four_sizes(size: str)
     assert AgentRun.of(caught.value).termination_reason == "context_window_exceeded"
 
 
-def test_request_that_is_refused_after_three_folds_says_so() -> None:
+def test_error_names_the_folds_of_a_request_that_is_refused_after_three() -> None:
     def drop_one(draft: Draft) -> Draft:
         return draft.with_fold(upto=next(cut for cut in draft.cuts if cut > draft.fold.upto))
 
