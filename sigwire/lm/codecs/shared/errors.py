@@ -83,19 +83,39 @@ class ErrorRule:
         return not self.texts or any(text in message for text in self.texts)
 
 
-CONTEXT_TEXTS: tuple[str, ...] = (
-    "context_length_exceeded",
-    "exceed context limit",
-    "exceeds the available context size",
-    "exceeds the maximum number of tokens allowed",
-    "input tokens exceed the configured limit",
-    "is longer than the model's context length",
-    "longer than the context length",
-    "maximum context length is",
-    "model's maximum context limit",
-    "prompt is too long",
-    "string too long. expected a string with maximum length",
-    "tokens + `max_new_tokens` must be",
+CONTEXT_TEXTS: tuple[str, ...] = (  # of the servers and hosts that were seen to send them, in lower case
+    "cannot truncate prompt with n_keep",  # LM Studio
+    "context window exceeds limit",  # MiniMax
+    "context_length_exceeded",  # OpenAI, as text of proxies
+    "exceed context limit",  # Anthropic, with max_tokens
+    "exceeded model token limit",  # Moonshot
+    "exceeds maximum context length",  # Ollama
+    "exceeds the available context size",  # llama-server
+    "exceeds the context length",  # Ollama
+    "exceeds the context window of this model",  # OpenAI, Responses
+    "exceeds the maximum number of tokens allowed",  # Gemini
+    "exceeds the model's maximum context length",  # SGLang
+    "greater than the context length",  # LM Studio
+    "input is too long for requested model",  # Bedrock
+    "input tokens exceed the configured limit",  # OpenAI
+    "is loaded with context length of only",  # LM Studio
+    "is longer than the model's context length",  # SGLang
+    "longer than the context length",  # Ollama
+    "longer than the maximum model length",  # vLLM
+    "maximum context length is",  # OpenAI, DeepSeek, OpenRouter, vLLM
+    "maximum prompt length is",  # xAI
+    "model's maximum context limit",  # Bedrock
+    "number of input tokens exceeds maximum length",  # Bedrock, Nova
+    "prompt exceeds max length",  # z.ai
+    "prompt is too long",  # Anthropic, Fireworks
+    "prompt token count of",  # GitHub Copilot
+    "prompt too long; exceeded",  # Ollama, its cloud
+    "range of input length should be",  # DashScope
+    "reduce the length of the messages",  # Groq, Cerebras
+    "string too long. expected a string with maximum length",  # OpenAI
+    "tokens + `max_new_tokens` must be",  # Text Generation Inference, Together
+    "too large for model with",  # Mistral
+    "too many tokens: ",  # Cohere; with a comma in place of the colon it is a rate limit of Bedrock
 )
 
 KEY_HINT = "Check the API key and its permissions."
