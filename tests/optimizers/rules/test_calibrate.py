@@ -21,6 +21,7 @@ from sigwire.modules.cascade import Cascade
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
 from sigwire.optimizers.certificate import NEVER, fewest_rows
+from sigwire.optimizers.operators.deciding import Observed, ObservedOutput, alternatives, numbers_of
 from sigwire.optimizers.reports.report import OptimizationReport
 from sigwire.optimizers.rules.calibrate import Calibrate
 from sigwire.signatures.criteria import Criteria
@@ -130,6 +131,66 @@ def right_queue(row: int) -> str:
     masses = [source.random() for _ in QUEUES]
     weighted = [mass * weight for mass, weight in zip(masses, (1.0, 3.0, 0.5, 1.5), strict=True)]
     return QUEUES[weighted.index(max(weighted))]
+
+
+KINDS: dict[str, tuple[Any, ...]] = {"bool": (True, False), "choice": QUEUES, "score": (0, 1, 2, 3)}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_decisions_by_ascending_numbers_equal_those_of_each_rule_alone(
+    kind: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, applied = Random(kind), list[DecisionRule]()
+    output = ObservedOutput("self.decisions.x", "x", kind, KINDS[kind], False, DecisionRule())
+    for row in range(30):
+        masses = [source.choice((0.0, 1.0, 1.0, 2.0, 3.0)) + (value == row % 2) for value in range(len(KINDS[kind]))]
+        answered = source.choice(KINDS[kind])
+        output.rows[str(row)] = [Observed(tuple(mass / sum(masses) for mass in masses), answered)] * (1 + row % 2)
+    rules = [
+        [each.rule for each in alternatives(output, DecisionRule(least=least), number, 40)]
+        for number in range(numbers_of(output))
+        for least in (0.0, 0.4, 0.7)
+    ]
+    alone = {
+        (row, at): [output.decided(row, rule) for rule in rules[at]] for row in output.rows for at in range(len(rules))
+    }
+    whole = ObservedOutput.decided
+
+    def counted(self: ObservedOutput, row: str, rule: DecisionRule) -> tuple[Any, ...]:
+        applied.append(rule)
+        return whole(self, row, rule)
+
+    monkeypatch.setattr(ObservedOutput, "decided", counted)
+    assert {(row, at): output.decided_by(row, rules[at]) for row, at in alone} == alone
+    assert len({decided for found in alone.values() for decided in found}) > 3
+    assert len(applied) < sum(map(len, alone.values()))
+    assert output.decided_by("0", []) == []
+
+
+def test_row_is_scored_once_for_equal_decisions_of_all_outputs() -> None:
+    class Both(Signature):
+        """Sort a ticket."""
+
+        ticket: str = InputField()
+        urgent: bool = OutputField()
+        spam: bool = OutputField()
+
+    def answer(row: int) -> Choice:
+        urgent, spam = p_of(row), p_of(row, "spam")
+        return choice(urgent={True: urgent, False: 1 - urgent}, spam={True: spam, False: 1 - spam})
+
+    scored: list[tuple[str, bool, bool]] = []
+
+    def metric(example: Example, prediction: Any) -> float:
+        scored.append((example.ticket, prediction.urgent, prediction.spam))
+        wanted = p_of(int(example.ticket[4:]), "spam") >= 0.7
+        return (planted(example, prediction) + float(prediction.spam == wanted)) / 2
+
+    data = rows(60, is_urgent)
+    best = compiled(Predict(Both, lm=deciding_model(answer)), metric, data[:40], valset=data[40:], num_threads=1)
+    assert set(best.decisions) == {"urgent", "spam"}
+    trained = [each for each in scored if int(each[0][4:]) < 40]
+    assert len(trained) == len(set(trained))
 
 
 def test_weights_are_found() -> None:
