@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
-from itertools import pairwise
+from functools import cached_property, lru_cache
+from itertools import islice, pairwise
+from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeGuard
 
 from sigwire.adapters.values.json_places import places_in_json
@@ -46,14 +48,20 @@ class LabelReading(NamedTuple):
 # --- log probabilities of tokens ---------------------------------------------------------------------
 
 
-class _AnswerToken(NamedTuple):
-    start: int
-    text: bytes
-    alternatives: Mapping[bytes, float]  # probabilities, that of the text itself included
+class _AnswerToken:
+    """A token and its place in the bytes of the answer. Its alternatives are read at the values of outputs only."""
 
-    @property
-    def end(self) -> int:
-        return self.start + len(self.text)
+    def __init__(self, start: int, data: Any) -> None:
+        self.start, self.text, self._data = start, _bytes_of(data), data
+        self.end = start + len(self.text)
+
+    @cached_property
+    def alternatives(self) -> Mapping[bytes, float]:
+        """Probabilities by text, that of the token itself included."""
+        listed = self._data.get("top_logprobs") if is_object(self._data) else None
+        found = {_bytes_of(other): _probability(other) for other in (listed if is_array(listed) else ())}
+        found.setdefault(self.text, _probability(self._data))
+        return found
 
 
 def read_logprobs(
@@ -72,14 +80,8 @@ def read_logprobs(
 def _tokens(logprobs: object) -> list[_AnswerToken]:
     content = logprobs.get("content") if is_object(logprobs) else None
     found: list[_AnswerToken] = []
-    position = 0
     for each in content if is_array(content) else ():
-        text = _bytes_of(each)
-        listed = each.get("top_logprobs") if is_object(each) else None
-        alternatives = {_bytes_of(other): _probability(other) for other in (listed if is_array(listed) else ())}
-        alternatives.setdefault(text, _probability(each))
-        found.append(_AnswerToken(position, text, alternatives))
-        position += len(text)
+        found.append(_AnswerToken(found[-1].end if found else 0, each))
     return found
 
 
@@ -224,8 +226,8 @@ def _masses(
     """Return the mass of each label for the value in ``text[start:end]``, and the mass that fitted one label alone."""
     masses, covered, carried = [0.0] * len(forms), 0.0, 1.0
     fitting = list(range(len(forms)))
-    for token in tokens:
-        if token.end <= start or not token.text:
+    for token in islice(tokens, bisect_right(tokens, start, key=attrgetter("end")), None):
+        if not token.text:
             continue
         lead = token.text[: max(start - token.start, 0)]
         written = text[start : max(start, token.start)]
