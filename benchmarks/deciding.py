@@ -155,4 +155,4 @@ def _measured(request: Request) -> Choice:
 
 
 def _mean(example: Example, prediction: Any) -> float:
-    return sum(prediction[name] == example[name] for name in ("urgent", "queue", "spam")) / 3
+    return math.fsum(prediction[name] == example[name] for name in ("urgent", "queue", "spam")) / 3

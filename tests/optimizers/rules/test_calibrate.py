@@ -429,6 +429,26 @@ def test_validation_rows_are_those_that_test_the_path() -> None:
     assert best.optimization.certificate.rows == 100
 
 
+def test_rows_that_chose_a_number_may_not_test_the_bound() -> None:
+    student, examples = cascade(), tickets(100)
+    with pytest.raises(ConfigurationError, match=r"40 of 60 validation rows are training rows too.*leave valset= out"):
+        compiled(student, exact, examples[:80], valset=examples[40:], risk=0.1)
+    assert not any(each.lm.requests for each in student.predictors())
+
+
+def test_stage_that_is_seldom_unsure_keeps_a_least_confidence_of_its_answers() -> None:
+    def answer(row: int) -> Choice:
+        sure = 0.8 if row % 50 == 0 else 0.99
+        return choice(urgent={row % 2 == 0: sure, row % 2 == 1: 1 - sure})
+
+    picky = Predict(Urgent, lm=deciding_model(answer))
+    picky.decisions["urgent"] = DecisionRule(least=0.9)
+    dear = Predict(Urgent, lm=deciding_model(lambda row: choice(urgent={row % 2 == 0: 0.97, row % 2 == 1: 0.03})))
+    best = compiled(Cascade([picky, dear]), exact, tickets(100), risk=0.1, valset=tickets(160)[100:])
+    assert best.least[0] == pytest.approx(0.99)
+    assert best.optimization.certificate.by_stage == (58, 0)
+
+
 def test_metric_outside_zero_to_one_is_refused() -> None:
     with pytest.raises(MetricError, match="needs a metric from 0 to 1, and it returned 3"):
         compiled(cascade(), lambda example, prediction: 3.0, tickets(60), risk=0.1)
