@@ -108,13 +108,11 @@ def test_threshold_is_found_with_one_call_a_row() -> None:
 
 @pytest.mark.long
 def test_threshold_of_unequal_costs_is_within_two_percent_of_the_best() -> None:
-    train, fresh = rows(400, is_urgent), range(1_000, 6_000)
+    train, fresh = rows(400, is_urgent), [(p_of(n), is_urgent(n)) for n in range(1_000, 6_000)]
     best = compiled(Predict(Urgent, lm=deciding_model(urgent_answer)), costs, train, max_candidates=200)
 
     def mean(threshold: float) -> float:
-        scores = [
-            1.0 if (p_of(n) >= threshold) == is_urgent(n) else 0.0 if p_of(n) >= threshold else 0.9 for n in fresh
-        ]
+        scores = [1.0 if (p >= threshold) == urgent else 0.0 if p >= threshold else 0.9 for p, urgent in fresh]
         return math.fsum(scores) / len(scores)
 
     assert mean(best.decisions["urgent"].threshold) >= 0.98 * max(mean(at / 50) for at in range(51))
@@ -193,12 +191,17 @@ def test_row_is_scored_once_for_equal_decisions_of_all_outputs() -> None:
     assert len(trained) == len(set(trained))
 
 
-def test_weights_are_found() -> None:
+# Few rows leave gaps around the planted numbers.
+PLANTED = [(120, 0.92), pytest.param(1_000, 0.98, marks=pytest.mark.long)]
+
+
+@pytest.mark.parametrize(("count", "share"), PLANTED)
+def test_weights_are_found(count: int, share: float) -> None:
     lm = deciding_model(queue_answer)
-    best = compiled(Predict(Queued, lm=lm), exact, rows(120, right_queue, "queue"))
-    fresh = [best(ticket=f"row {n}").queue == right_queue(n) for n in range(1_000, 1_100)]
-    assert sum(fresh) / len(fresh) >= 0.92
-    assert len(lm.requests) == 120 + 100
+    best = compiled(Predict(Queued, lm=lm), exact, rows(count, right_queue, "queue"))
+    fresh = [best(ticket=f"row {n}").queue == right_queue(n) for n in range(count, 2 * count)]
+    assert sum(fresh) / len(fresh) >= share
+    assert len(lm.requests) == count + len(fresh)
 
 
 def harm_answer(row: int) -> Choice:
@@ -215,10 +218,11 @@ def right_harm(row: int) -> int:
     return sum(mean >= cut for cut in (0.3, 1.0, 2.8, 3.5, 4.8))
 
 
-def test_cuts_are_found() -> None:
-    best = compiled(Predict(Harmful, lm=deciding_model(harm_answer)), exact, rows(120, right_harm, "harm"))
-    fresh = [best(ticket=f"row {n}").harm == right_harm(n) for n in range(1_000, 1_100)]
-    assert sum(fresh) / len(fresh) >= 0.92
+@pytest.mark.parametrize(("count", "share"), PLANTED)
+def test_cuts_are_found(count: int, share: float) -> None:
+    best = compiled(Predict(Harmful, lm=deciding_model(harm_answer)), exact, rows(count, right_harm, "harm"))
+    fresh = [best(ticket=f"row {n}").harm == right_harm(n) for n in range(count, 2 * count)]
+    assert sum(fresh) / len(fresh) >= share
     assert len(best.decisions["harm"].cuts) == 5
 
 
