@@ -183,17 +183,16 @@ class _LabelForm(NamedTuple):
     def equals(self, written: bytes) -> bool:
         return self.text == (written.lower() if self.folds else written)
 
-    def fits(self, written: bytes) -> bool:
-        """Return True if the text may go on from ``written``, or ``written`` has it as a whole."""
-        written = written.lower() if self.folds else written
-        if self.text.startswith(written):
-            return True
-        rest = written[len(self.text) :]
-        return written.startswith(self.text) and (self.is_mark or self.text.endswith(b'"') or bool(_ENDS.match(rest)))
+    def ends(self, written: bytes) -> bool:
+        """Return True if a text that begins with this one has it as a whole."""
+        return self.is_mark or self.text.endswith(b'"') or bool(_ENDS.match(written[len(self.text) :]))
 
 
 _ENDS = re.compile(rb"(?![A-Za-z0-9_\-\x80-\xff]|\.[0-9])")
-_TRUE, _FALSE = "true yes y t on 1".split(), "false no n f off 0".split()
+_BOOL_FORMS = {
+    value: [_LabelForm(form.encode(), folds=True) for word in words.split() for form in (word, f'"{word}"')]
+    for value, words in ((True, "true yes y t on 1"), (False, "false no n f off 0"))
+}
 
 
 def _forms(kind: str, values: Sequence[object]) -> list[list[_LabelForm]]:
@@ -202,9 +201,7 @@ def _forms(kind: str, values: Sequence[object]) -> list[list[_LabelForm]]:
 
 def _forms_of(kind: str, value: object) -> Iterator[_LabelForm]:
     if isinstance(value, bool):
-        for word in _TRUE if value else _FALSE:
-            yield _LabelForm(word.encode(), folds=True)
-            yield _LabelForm(f'"{word}"'.encode(), folds=True)
+        yield from _BOOL_FORMS[value]
     elif value is None:
         yield from (_LabelForm(b"null"), _LabelForm(b"None"), _LabelForm(b'"null"'))
     elif kind == "score":
@@ -261,7 +258,17 @@ def _without_lead(token: bytes, lead: bytes) -> bytes | None:
 
 
 def _fitting(written: bytes, forms: Sequence[Sequence[_LabelForm]], among: Sequence[int]) -> list[int]:
-    return [at for at in among if any(form.fits(written) for form in forms[at])]
+    """Return the labels that may go on from ``written``, or that it has as a whole."""
+    folded = written.lower()
+    return [at for at in among if _is_fitting(written, folded, forms[at])]
+
+
+def _is_fitting(written: bytes, folded: bytes, forms: Sequence[_LabelForm]) -> bool:
+    for form in forms:  # a generator would cost a frame for each of 20 alternatives
+        given = folded if form.folds else written
+        if form.text.startswith(given) or (given.startswith(form.text) and form.ends(given)):
+            return True
+    return False
 
 
 # --- stated ------------------------------------------------------------------------------------------
