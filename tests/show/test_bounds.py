@@ -16,7 +16,9 @@ from sigwire import (
     Audio,
     BatchRun,
     CacheHealth,
+    Calibration,
     CallReport,
+    Certificate,
     Choice,
     Code,
     CodeAct,
@@ -73,6 +75,8 @@ from sigwire import (
     UsageUpdate,
     WebSearch,
 )
+from sigwire.evaluate.calibration import CalibrationBin
+from sigwire.evaluate.statistics import Interval
 from sigwire.experiments.point import MeasuredPoint, Point
 from sigwire.lm.preview.cache_health import CacheBreak
 from sigwire.modules.batch import FailedExample
@@ -147,6 +151,10 @@ PARTS = {
     "Skills": MANY_SKILLS,
     "Compacted": Compacted(fold=Fold(1, summary=LONG)),
     "CacheHealth": CacheHealth(1, breaks=(CacheBreak(0, LONG, "edited"),)),
+    "Calibration": Calibration(
+        LONG, 9, "logprob", 0.1, 0.1, 0.1, 0.1, Interval(0.1, 0.2), (CalibrationBin(0.0, 0.1, 9, 0.05, 0.1),) * 300
+    ),
+    "Certificate": Certificate(0.1, 0.9, 9, 9, 0.0, 0.1, by_stage=(1,) * 10_000, least=(0.5,) * 10_000),
     "Criteria": Criteria({True: LONG}),
     "Criteria of levels": Criteria(LONG, ("severe", LONG)),
     "DecisionRule": DecisionRule(weights={LONG: 2.0}),
@@ -159,7 +167,7 @@ PARTS = {
 OTHERS = set(
     """
 Adapter BaseCallback BaseLM BatchLM BestOfN BetterTogether BootstrapFewShot BootstrapFewShotWithOptuna
-BootstrapFewShotWithRandomSearch BootstrapRS Budget Calibrate Calibration Cascade Certificate Compaction COPRO Capabilities
+BootstrapFewShotWithRandomSearch BootstrapRS Budget Calibrate Cascade Compaction COPRO Capabilities
 Cassette ChainOfThought ChatAdapter ChatSession CodeAct CodeLimits Comparison CompleteAndGrounded Embedder Embeddings
 EmbeddingsWithScores Ensemble Evaluate EvaluationProgress EvaluationResult ExampleDone Experiment ExperimentPlan
 ExperimentResult FakeLM FetchPolicy GEPA Health InferRules Injected JSONAdapter Journal KNN KNNFewShot LM LabeledFewShot
