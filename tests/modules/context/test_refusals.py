@@ -8,8 +8,9 @@ import pytest
 
 from sigwire import ContextWindowExceededError
 from sigwire.core.tools.names import NameRules
-from sigwire.lm.codecs import anthropic, bedrock_converse, gemini, ollama, openai_chat, openai_responses
+from sigwire.lm.codecs import anthropic, bedrock_converse, ollama, openai_chat, openai_responses
 from sigwire.lm.codecs.shared.errors import ErrorBody, lm_error
+from sigwire.lm.codecs.shared.google_errors import GOOGLE_ERRORS
 from sigwire.lm.codecs.shared.interface import Target, WireProfile
 from sigwire.modules.context.sizes import window_in_text
 
@@ -121,9 +122,10 @@ OTHERS = {
 def test_refusal_of_a_provider_is_a_request_that_is_too_long_and_shows_the_window(provider: str) -> None:
     refusal = REFUSALS[provider]
     target = Target("home", "m", WireProfile(family="home", path="/", names=NameRules()))
-    for wire in (anthropic, bedrock_converse, gemini, ollama, openai_chat, openai_responses):
-        error = lm_error(ErrorBody(refusal.status, refusal.text), wire.tables.ERRORS, target)
-        assert isinstance(error, ContextWindowExceededError), wire.__name__
+    wires = (anthropic, bedrock_converse, ollama, openai_chat, openai_responses)
+    for rules in (*(wire.tables.ERRORS for wire in wires), GOOGLE_ERRORS):
+        error = lm_error(ErrorBody(refusal.status, refusal.text), rules, target)
+        assert isinstance(error, ContextWindowExceededError)
         assert window_in_text(str(error)) == refusal.window
 
 
