@@ -165,10 +165,11 @@ class ExperimentResult(HasCard):
 
     def _groups(self, axis: str) -> Mapping[str, Mapping[str, ArmResult]]:
         """Return the arms that differ in an axis only, by the labels of the other axes and their label of it."""
-        several = [name for name in AXES if name != axis and len(self.axes.get(name, ())) > 1]
+        others = [name for name in AXES if name != axis]
+        several = [name for name in others if len(self.axes.get(name, ())) > 1] or others[:1]
         groups: dict[str, dict[str, ArmResult]] = {}
         for arm in self.arms.values():
-            name = SEPARATOR.join(arm.labels[each] for each in several or ["program"])
+            name = SEPARATOR.join(arm.labels[each] for each in several)
             groups.setdefault(name, {})[arm.labels[axis]] = arm
         return groups
 

@@ -15,6 +15,7 @@ from sigwire.evaluate.comparison import Comparison
 from sigwire.evaluate.seeds import seeds_difference
 from sigwire.evaluate.statistics import holm, paired_difference
 from sigwire.experiments.comparing import ONE_SEED, ArmPair
+from sigwire.experiments.point import AXES
 from sigwire.show.text import text_card
 from tests.evaluate.reports.pages import outside_data
 from tests.evaluate.runs import failed_cell, scored_cell
@@ -53,6 +54,14 @@ def test_each_arm_is_compared_with_the_one_that_differs_in_the_axis_only() -> No
     ]
     assert found["mini · gepa"].verdict == "better"
     assert found["mini · gepa"].difference.mean > 0.3
+
+
+@pytest.mark.parametrize("axis", [axis for axis in AXES if axis != "dataset"])
+def test_only_axis_is_compared_and_has_a_sensitivity(axis: str) -> None:
+    result = make_experiment({("none",): GRID["mini", "none"], ("b",): GRID["mini", "gepa"]}, axes=(axis,))
+    found = result.compare(axis, "none")
+    assert [(each.name, each.baseline, each.verdict) for each in found.differences] == [("b", "none", "better")]
+    assert [list(each.values) for each in result.sensitivity(axis).values()] == [["none", "b"]]
 
 
 def test_difference_is_that_of_rows_and_seeds_adjusted_by_holm() -> None:
