@@ -33,6 +33,7 @@ from sigwire.modules.agents.approval.asking import AskApproval
 from sigwire.modules.agents.submit import Submit
 from sigwire.modules.answer import meta_of
 from sigwire.modules.calling import whole_call
+from sigwire.modules.deciding import outputs_without_evidence
 from sigwire.modules.field_types import dumped_fields
 from sigwire.modules.module import Module, StepsModule
 from sigwire.modules.program_stream import event_path_of, is_streamed
@@ -82,7 +83,10 @@ class CascadeLeast(Parameter):
 
 @dataclass(frozen=True, slots=True)
 class _StageOutcome:
-    """The outcome of a stage: its prediction, or the error that it is unsure, with its outputs. ``confidence``: of ``path``."""
+    """The outcome of a stage: its prediction, or the error that it is unsure, with its outputs. ``confidence``: of ``path``.
+
+    An output without evidence has the confidence -1, which no least confidence is.
+    """
 
     prediction: Prediction
     evidence: Mapping[str, Evidence]
@@ -96,7 +100,8 @@ class Cascade(StepsModule):
 
     ``stages``: programs with the outputs of the first; more are allowed. ``least``: the confidence that a stage needs, one
     number for all or one for each; ``None``: it always answers, unless its rules raise ``Unsure``. A stage whose number is
-    above 1 is not asked. ``fields``: the paths of the outputs that count, by default all that have evidence. ``person``: see
+    above 1 is not asked. ``fields``: the paths of the outputs that count, by default all that can have evidence; one whose
+    answer had no usable probabilities is not sure. ``person``: see
     ``Person``; a person approves the last outputs, edits or denies them.
 
     The result is that of the stage that answered. Its attempts are those of all stages; the first of each later stage has the
@@ -161,7 +166,8 @@ class Cascade(StepsModule):
                 yield from self._emitted(outcome.prediction)
                 return outcome.prediction
             of = f" < {needed:g}" if outcome.error is None and needed is not None else ""
-            why, last = f"unsure: {outcome.path} {outcome.confidence:.2f}{of}", outcome
+            found = "has no evidence" if outcome.confidence < 0 else f"{outcome.confidence:.2f}{of}"
+            why, last = f"unsure: {outcome.path} {found}", outcome
         assert last is not None  # ``_checked_least``
         if self.person is None:
             raise last.error or _unsure(self, last, least, "")
@@ -188,7 +194,7 @@ class Cascade(StepsModule):
         if isinstance(found, Unsure):
             partial = found.partial if isinstance(found.partial, Prediction) else Prediction()
             if without := [path for path in found.fields if path not in found.evidence]:
-                return _StageOutcome(partial, found.evidence, without[0], 0.0, found)
+                return _StageOutcome(partial, found.evidence, without[0], -1.0, found)
             return _outcome(partial, found.evidence, found.fields or [*found.evidence], found)
         if not isinstance(found, Prediction):
             raise ConfigurationError(
@@ -197,16 +203,19 @@ class Cascade(StepsModule):
         evidence = cast("Mapping[str, Evidence]", meta_of(found).evidence or {})
         if needed is None:
             return _outcome(found, evidence, [])
-        paths = [*(evidence if self.fields is None else self.fields)]
-        missing = [path for path in paths if path not in evidence]
-        if missing or not paths:
+        without = outputs_without_evidence(found)
+        missing = [path for path in self.fields or () if path not in evidence and path not in without]
+        if missing or not (evidence or without):
             what = f"of {missing[0]!r}" if missing else "of its outputs"
             known = f" It has evidence of {', '.join(evidence)}." if evidence else ""
             raise ConfigurationError(
                 f"Stage {number} of the cascade ({type(stage).__name__}) gives no evidence {what}, and needs a confidence of "
                 f'{needed:g} (deciding).{known} Make it with evidence="auto", or set its least to None.'
             )
-        return _outcome(found, evidence, paths)
+        counted = [path for path in (*without, *evidence) if self.fields is None or path in self.fields]
+        if counted[0] in without:
+            return _StageOutcome(found, evidence, counted[0], -1.0)
+        return _outcome(found, evidence, counted)
 
     def _emitted(self, prediction: Prediction) -> Steps[None]:
         """Emit the outputs whole."""
@@ -302,8 +311,9 @@ def _outcome(
 def _unsure(cascade: Cascade, last: _StageOutcome, least: Sequence[float | None], why: str) -> Unsure:
     needed = next((each for each in reversed(least) if each is not None and each <= 1), None)
     of = f", least {needed:g}" if needed is not None and last.error is None else ""
+    figure = "no evidence" if last.confidence < 0 else f"{last.confidence:.2f}"
     return Unsure(
-        f"{type(cascade).__name__} is unsure about {last.path}: {last.confidence:.2f}{of} (deciding).{why} Use .partial, add a "
+        f"{type(cascade).__name__} is unsure about {last.path}: {figure}{of} (deciding).{why} Use .partial, add a "
         "stage whose least is None, or person=.",
         fields=(last.path,) if last.path else (),
         evidence=last.evidence,

@@ -56,6 +56,7 @@ __all__ = [
     "decided_prediction",
     "load_decisions",
     "measured_only",
+    "outputs_without_evidence",
     "prepare",
 ]  # fmt: skip
 
@@ -198,12 +199,13 @@ class Deciding:
     ) -> Decided:
         fields = {name: value for name, value in first.items() if name != self.stated}
         unsure: list[str] = []
+        abstained = set[tuple[str, ...]]()
         lists: dict[tuple[str, ...], list[DecidingOutput]] = {}
         for output in self.outputs:
             rule = self.rules.get(output.path, DEFAULT_RULE)
             if (found := evidence.get(output.path)) is None:
-                if self._abstains_without(output, rule, fields):
-                    _set(fields, output.steps, None) if output.allows_none else unsure.append(output.path)
+                if rule.least and _at(fields, output.steps) not in (None, _MISSING):  # a value that nothing supports
+                    abstained.add(output.steps) if output.allows_none else unsure.append(output.path)
                 continue
             if found.confidence < rule.least and not output.allows_none:
                 unsure.append(output.path)
@@ -216,13 +218,9 @@ class Deciding:
             _set(fields, output.steps, value)
         for steps, members in lists.items():
             _set(fields, steps, self._list(fields, steps, members, evidence))
+        for steps in abstained:
+            _set(fields, steps, None)
         return Decided(fields, dict(evidence), warnings, repairs, tuple(unsure))
-
-    def _abstains_without(self, output: DecidingOutput, rule: DecisionRule, fields: Mapping[str, Any]) -> bool:
-        """Return True for a written value without evidence, if its rule has a ``least``. A refused question has its default."""
-        if not rule.least or output.member is not UNSET or self.source == "measured":
-            return False
-        return _at(fields, output.steps) not in (None, _MISSING)
 
     def _list(
         self,
@@ -281,6 +279,15 @@ def decided_prediction(
     if decided.unsure:
         raise _unsure_error(meta.made_by, decided, deciding, prediction, choice)
     return prediction
+
+
+def outputs_without_evidence(prediction: Prediction) -> tuple[str, ...]:
+    """Return the paths of outputs that were to have evidence and have none: the answer had no usable probabilities."""
+    meta: Meta = prediction._meta  # pyright: ignore[reportPrivateUsage]
+    if meta.evidence is None or meta.signature is None:
+        return ()
+    outputs = [each for each in deciding_outputs(meta.signature.spec) if each.path not in meta.evidence]
+    return tuple(each.path for each in outputs if _value_at(prediction.__dict__, each) is not _MISSING)
 
 
 def _unsure_error(name: str, decided: Decided, deciding: Deciding, partial: Prediction, choice: Choice) -> Unsure:

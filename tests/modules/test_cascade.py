@@ -139,6 +139,41 @@ def test_stage_without_evidence_that_needs_a_confidence_is_refused() -> None:
     assert Cascade([plain])(ticket="row 1").urgent is True
 
 
+def stated(answers: list[Any]) -> Predict[..., Any]:
+    """Return a predictor that states probabilities: the members of ``evidence_`` of each answer."""
+    lm = FakeLM([json.dumps({"urgent": True, "queue": None, "evidence_": each}) for each in answers])
+    made: Any = Predict(
+        "ticket -> urgent: bool, queue: Literal['billing', 'shipping'] | None", lm=lm, evidence="stated"
+    )
+    made.adapter = JSONAdapter()
+    return made
+
+
+SURE_QUEUE = {"queue": {"billing": 0.95, "shipping": 0.05}}
+UNUSABLE = [{}, {"urgent": "very", "queue": "x"}, {"urgent": -1}, SURE_QUEUE]
+
+
+@in_every_way
+@pytest.mark.parametrize("given", UNUSABLE)
+def test_answer_without_usable_probabilities_is_not_sure_and_the_next_stage_is_asked(
+    way: Callable[..., Any], given: Any
+) -> None:
+    cascade = Cascade([stated([given]), stage(0.7, "dear", False)], least=[0, None])
+    result = way(cascade, ticket="row 1")
+    assert (result.urgent, result.attempts[1].why) == (False, "unsure: urgent has no evidence")
+
+
+def test_only_counted_fields_need_usable_probabilities() -> None:
+    cascade = Cascade([stated([SURE_QUEUE]), stage(0.7, "dear", False)], least=[0.9, None], fields=["queue"])
+    assert cascade(ticket="row 1").urgent is True
+
+
+def test_last_stage_without_usable_probabilities_is_unsure_and_a_row_is_no_bug_of_the_caller() -> None:
+    with pytest.raises(Unsure, match=r"unsure about urgent: no evidence, least 0\.9") as found:
+        Cascade([stated([{}])], least=0.9)(ticket="row 1")
+    assert (found.value.fields, found.value.partial.urgent) == (("urgent",), True)
+
+
 @pytest.mark.parametrize(
     ("stages", "options", "message"),
     [
@@ -321,7 +356,7 @@ def test_killed_run_asks_stages_and_the_person_once(tmp_path: Path) -> None:
     assert (tmp_path / "asked").read_text() == "xx"  # the killed question, and the one that was answered
 
 
-def test_stage_whose_output_has_no_evidence_is_passed_with_confidence_0() -> None:
+def test_stage_whose_output_has_no_evidence_is_passed_with_the_reason() -> None:
     def stage(answer: dict[str, Any]) -> Predict[..., Any]:
         program = Predict("ticket -> urgent: bool", evidence="stated")
         program.set_lm(FakeLM(lambda request: json.dumps(answer)))
@@ -332,4 +367,4 @@ def test_stage_whose_output_has_no_evidence_is_passed_with_confidence_0() -> Non
     with context(adapter=JSONAdapter()):
         result = Cascade([first, stage({"urgent": False, "evidence_": {"urgent": 0.02}})], least=0.8)(ticket="x")
     assert result.urgent is False
-    assert [attempt.why for attempt in result.attempts][1] == "unsure: urgent 0.00"
+    assert [attempt.why for attempt in result.attempts][1] == "unsure: urgent has no evidence"

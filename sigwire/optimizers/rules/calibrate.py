@@ -54,7 +54,8 @@ class Calibrate(Optimizer):
     ``None`` if no policy passes; then the student is returned, and the report has the reason. The program is a ``Cascade``, or
     a predictor, whose ``fields`` get one least confidence. Fit rules of outputs first, and on other rows.
 
-    ``fields``: the paths that count, by default all with evidence. No person is asked during a search.
+    ``fields``: the paths that count, by default all with evidence; of a cascade with ``risk`` they are its own. No person is
+    asked during a search.
 
     Cost: each row is run once, whatever is tried: the answers of equal requests are kept. Of a cascade each stage is run once a
     row. A number that changes a later request costs that request.
@@ -99,6 +100,13 @@ class Calibrate(Optimizer):
                 f"Calibrate(risk=) takes a Cascade or a Predict, not {type(student).__name__} (compiling). Compile the part "
                 "that decides."
             )
+        if self.risk is not None and self.fields is not None and isinstance(student, Cascade):
+            own = "all outputs" if student.fields is None else ", ".join(student.fields)
+            if {*self.fields} != {*(student.fields or ())}:
+                raise ConfigurationError(
+                    f"Calibrate(fields=) counts {', '.join(self.fields)}, and the runs of the cascade count {own} (compiling). "
+                    "The bound would not be of its runs: leave fields out, and make the Cascade with fields=."
+                )
         return found
 
     def _setup(self, student: Module, teacher: Module, rows: Rows, task: Task) -> EngineSetup:
@@ -140,7 +148,8 @@ class Calibrate(Optimizer):
             cells = yield from measure(first, part, traced=True)
             for row, cell in zip(part, cells, strict=True):
                 fit.observe(row, cell)
-            if not fit.outputs and _is_one_call(self._student) and all(cell.failure is None for cell in cells):
+            is_read = all(cell.failure is None and not cell.without_evidence for cell in cells)
+            if not fit.outputs and _is_one_call(self._student) and is_read:
                 raise ConfigurationError(no_evidence_text(None, ()))
         known = [output.path for output in fit.outputs.values()]
         for path in self.fields or ():
@@ -209,7 +218,10 @@ class Calibrate(Optimizer):
     def _stage_rows(self, cells: Sequence[Cell]) -> list[StageRow]:
         """Return confidence and loss of one stage on each row. A stage that is unsure by its own rules does not answer."""
         found: list[StageRow] = []
-        has_evidence = _has_evidence(cells)
+        has_evidence, fields = _has_evidence(cells), self._counted_fields()
+        known = dict.fromkeys(path for cell in cells for path in (*cell.evidence, *cell.without_evidence))
+        if has_evidence and (missing := [path for path in fields or () if path not in known]):
+            raise ConfigurationError(no_evidence_text(missing[0], [*known]))
         for cell in cells:
             if cell.failure is not None:
                 is_unsure = cell.failure.type == "Unsure"
@@ -218,14 +230,19 @@ class Calibrate(Optimizer):
             score = cell.score
             if score is None or not 0 <= score <= 1:
                 raise MetricError(f"A bound needs a metric from 0 to 1, and it returned {score} (calibrating).")
-            found.append(StageRow(self._confidence(cell) if has_evidence else 1.0, 1 - score))
+            found.append(StageRow(self._confidence(cell, fields) if has_evidence else 1.0, 1 - score))
         return found
 
-    def _confidence(self, cell: Cell) -> float:
-        paths = [*(cell.evidence if self.fields is None else self.fields)]
-        if missing := [path for path in paths if path not in cell.evidence]:
-            raise ConfigurationError(no_evidence_text(missing[0], [*cell.evidence]))
-        return min(cast(float, cell.evidence[path].get("confidence", 0.0)) for path in paths)
+    def _counted_fields(self) -> tuple[str, ...] | None:
+        """Return the paths whose confidence decides in a run: those of a cascade are its own."""
+        return self._student.fields if isinstance(self._student, Cascade) else self.fields
+
+    def _confidence(self, cell: Cell, fields: Collection[str] | None) -> float:
+        """Return the least confidence of the outputs that count, as a run has it; -1 if one of them lacks its evidence."""
+        if any(fields is None or path in fields for path in cell.without_evidence):
+            return -1.0
+        paths = [path for path in cell.evidence if fields is None or path in fields]
+        return min((cast(float, cell.evidence[path].get("confidence", 0.0)) for path in paths), default=1.0)
 
 
 def _two_sets(task: Task) -> tuple[Sequence[str], Sequence[str]]:

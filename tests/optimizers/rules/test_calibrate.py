@@ -16,6 +16,7 @@ from sigwire.core.example import Example
 from sigwire.core.response import Choice
 from sigwire.errors import ConfigurationError, OutputTruncated, Unsure
 from sigwire.evaluate.scores import MetricError
+from sigwire.lm.fake import FakeLM
 from sigwire.lm.policy.money.budget import Budget
 from sigwire.modules.cascade import Cascade
 from sigwire.modules.module import Module
@@ -503,6 +504,62 @@ def test_stage_without_evidence_answers_always_or_never() -> None:
     best = compiled(Cascade([cascade().stages[0], plain]), exact, tickets(200), risk=0.1)
     assert best.least[1] is None
     assert best.optimization.certificate.coverage == 1.0
+
+
+def stating(is_usable: Callable[[int], bool]) -> Predict[..., Any]:
+    """A predictor that is wrong in the rows whose stated probabilities are not usable."""
+
+    def answer(request: Any) -> dict[str, Any]:
+        row = int(request.messages[-1].text.split("row ")[1].split()[0])
+        p = 0.97 if row % 2 == 0 else 0.03
+        usable = is_usable(row)
+        return {"urgent": (row % 2 == 0) is usable, "evidence_": {"urgent": p if usable else "very"}}
+
+    return Predict(Urgent, lm=FakeLM(answer), evidence="stated")
+
+
+@pytest.mark.parametrize("kind", ["predictor", "cascade", "last stage"])
+def test_rows_without_usable_probabilities_are_not_answered_in_a_bound_as_in_a_run(kind: str) -> None:
+    student: Any = stating(lambda row: row % 7 > 0)
+    if kind != "predictor":
+        dear = Predict(Urgent, lm=deciding_model(lambda row: choice(urgent={row % 2 == 0: 0.9, row % 2 == 1: 0.1})))
+        student = Cascade([student, dear] if kind == "cascade" else [student])
+    best = compiled(student, exact, tickets(140), risk=0.1)
+    certificate = best.optimization.certificate
+    assert certificate.loss == 0
+    assert 0 < certificate.by_stage[0] < 70
+    if kind == "cascade":
+        assert best(ticket="row 7").urgent is False
+        return
+    assert certificate.answered < certificate.rows
+    with pytest.raises(Unsure, match="no evidence"):
+        best(ticket="row 7")
+
+
+def test_rules_are_fitted_though_the_first_row_has_no_usable_probabilities() -> None:
+    student = stating(lambda row: row % 7 == 0)  # in whatever order the rows are taken
+    best = compiled(student, exact, tickets(60))
+    assert best.optimization.spent.runs > 1
+
+
+@pytest.mark.parametrize(("own", "given"), [(None, ["urgent"]), (["urgent"], ["urgent", "queue"])])
+def test_bound_that_counts_other_fields_than_the_runs_of_the_cascade_is_refused(own: Any, given: list[str]) -> None:
+    student = cascade(fields=own)
+    with pytest.raises(ConfigurationError, match=r"Calibrate\(fields=\) counts urgent.* the runs of the cascade count"):
+        compiled(student, exact, tickets(120), risk=0.1, fields=given)
+    assert not any(each.lm.requests for each in student.predictors())
+
+
+def test_bound_of_a_cascade_counts_its_own_fields() -> None:
+    def answer(row: int) -> Choice:
+        return choice(urgent={row % 2 == 0: 0.97, row % 2 == 1: 0.03}, queue={"a": p_of(row), "b": 1 - p_of(row)})
+
+    both = Predict("ticket -> urgent: bool, queue: Literal['a', 'b']", lm=deciding_model(answer))
+    best = compiled(Cascade([both], fields=["urgent"]), exact, tickets(120), risk=0.1)
+    assert best.optimization.certificate.answered == sum(
+        best(ticket=f"row {row}").urgent is not None for row in range(60)
+    )
+    assert best.least == pytest.approx((0.97,))
 
 
 def test_no_person_is_asked_during_a_search() -> None:
