@@ -280,7 +280,8 @@ def as_model(lm: Any) -> Any:
     """Return a language model; an object without requests is called with ``messages`` and returns texts or dicts.
 
     Such an object may have ``model``, ``acall`` and the ``supports_...`` flags of DSPy. A stand-in made by ``unittest.mock``
-    is one too. A function, a class, and what cannot be called are returned as they are.
+    is one too. A function, a class, and what cannot be called are returned as they are. An object with
+    ``supports_decision_requests`` is called with state and questions.
 
     >>> class Says:
     ...     def __call__(self, messages, **options):
@@ -288,6 +289,10 @@ def as_model(lm: Any) -> Any:
     >>> as_model(Says())(messages=[{"role": "user", "content": "Hi"}])
     ['1 message']
     """
+    if getattr(lm, "supports_decision_requests", False) is True:
+        from sigwire.dspy.typesafe import ClientModel, is_client  # few programs ask a client of decisions
+
+        return ClientModel(lm) if is_client(lm) else lm
     is_model = isinstance(getattr(lm, "capabilities", None), Capabilities)
     return lm if is_model or isinstance(lm, type) or isroutine(lm) or not callable(lm) else _CalledLM(lm)
 
