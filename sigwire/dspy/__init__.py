@@ -18,6 +18,7 @@ patched, and nothing in the core imports the door.
     lm                LM, BaseLM, DummyLM                     datasets          Dataset, DataLoader, GSM8K, MATH
     marks             media in the text of a prompt           evaluate          the names of dspy.evaluate
     missing           names of DSPy that are not here         layouts           parts of the prompts of adapters
+    decisions         decided outputs, as in DSPy
     modules           Module, Predict, ChainOfThought         models, optimizers  parts of lm, of teleprompt
     paths             DSPy's module paths without a file      predict, primitives, utils  the names of DSPy's packages
     retrievers        Embeddings, Retrieve                    typesafe          TypeSafe, a client of System One

@@ -199,9 +199,7 @@ def _whole(question: Any, answer: Any) -> Any:
     kind, found = question.get("type"), dict(cast("Mapping[str, Any]", answer))
     shares: Any = found.get("probabilities")
     if kind in ("choice", "score") and isinstance(shares, Mapping):
-        found["probabilities"] = shares = {
-            str(label): share for label, share in cast("Mapping[Any, Any]", shares).items()
-        }
+        found["probabilities"] = shares = {str(label): share for label, share in shares.items()}
         if kind == "choice":  # the first as declared, whatever the client chose: DSPy reads the probabilities alone
             found["choice"] = max(question["criteria"], key=lambda label: shares.get(label, 0))
         else:

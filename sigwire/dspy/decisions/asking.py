@@ -27,7 +27,7 @@ from sigwire.modules.deciding import Deciding, check_evidence, check_rules, prep
 from sigwire.modules.predict import CallParts
 from sigwire.modules.tree import plain_records
 from sigwire.signatures.annotations import nested_types
-from sigwire.signatures.criteria import DecidingOutput, asked_signature, deciding_outputs
+from sigwire.signatures.criteria import DecidingOutput, deciding_outputs
 
 if TYPE_CHECKING:
     from sigwire.adapters.plan import ParsedChoice, Plan
@@ -37,22 +37,23 @@ if TYPE_CHECKING:
     from sigwire.signatures.fields import FieldSpec
     from sigwire.signatures.signature import SignatureClass
 
-__all__ = ["StatedInPlace", "decided_call", "is_declared"]
+__all__ = ["StatedInPlace", "decided_call", "declared_outputs"]
 
 
-def is_declared(spec: FieldSpec) -> bool:
+def _is_declared(spec: FieldSpec) -> bool:
     """Return True if an output is declared as a decision: by its type, or by a class among the metadata of its type."""
     kinds = (*nested_types(spec.annotation, records=False), *spec.metadata)
     return any(getattr(each, "decided_type", None) is not None for each in kinds)
 
 
 @lru_cache(maxsize=512)
-def _declared(signature: SignatureClass) -> frozenset[str]:
-    found = {spec.name for spec in signature.spec.outputs if is_declared(spec)}
+def declared_outputs(signature: SignatureClass) -> frozenset[str]:
+    """Return the names of the outputs that are declared as decisions. Those inside of another output are a warning."""
+    found = {spec.name for spec in signature.spec.outputs if _is_declared(spec)}
     if nested := sorted(found - outputs_of(signature).keys()):
         warn_user(
-            f"{signature.__name__} has decisions inside of {', '.join(nested)}: the model writes value and confidence itself, and "
-            "no threshold applies. Declare them as outputs."
+            f"{signature.__name__} has decisions inside of {', '.join(nested)}: the model writes value and confidence itself, "
+            "and no threshold applies. Declare them as outputs."
         )
     return frozenset(found & outputs_of(signature).keys())
 
@@ -62,7 +63,7 @@ def decided_call(
 ) -> tuple[Deciding | None, CallParts] | None:
     """Return how a call gets its evidence, and the parts of its request; ``None`` if it has no decision of DSPy's kind."""
     signature, fields = parts.signature, predict.fields
-    declared, is_client = _declared(signature), getattr(lm, "supports_decision_requests", False) is True
+    declared, is_client = declared_outputs(signature), getattr(lm, "supports_decision_requests", False) is True
     if not fields and not declared and not is_client:
         return None
     if signature is not predict.signature:
@@ -72,16 +73,14 @@ def decided_call(
     rules = {**check_fields(signature, fields), **predict.decisions}
     asked = configured_signature(signature, fields)
     if given is not None or lm.capabilities.decides != "no":
-        deciding, asked, options = prepare(type(predict).__name__, asked, lm, given or "auto", rules, options)
+        deciding, asked, changed = prepare(type(predict).__name__, asked, lm, given or "auto", rules, options)
+        options = changed or {}
         if deciding is not None:
             deciding.signature = signature
             deciding.outputs = _with_classes(deciding.outputs, signature)
         if is_client:
-            options = {
-                **(options or {}),
-                "extra_body": {**(options or {}).get("extra_body", {}), "state": _state(parts)},
-            }
-        return deciding, parts._replace(signature=asked, options=options)
+            options["extra_body"] = {**options.get("extra_body", {}), "state": _state(parts)}
+        return deciding, parts._replace(signature=asked, options=options or None)
     check_rules(rules, deciding_outputs(signature.spec), type(predict).__name__)
     names = declared | rules.keys()
     outputs = tuple(each for name, each in outputs_of(signature).items() if name in names)
@@ -163,12 +162,12 @@ def _has_mass(given: Any) -> Any:
 @lru_cache(maxsize=256)
 def _statement(output: DecidingOutput) -> Any:
     """Return the type in which a model of texts writes the probabilities of an output."""
-    closed = with_config(ConfigDict(extra="forbid"))
+    closed, typed_dict = with_config(ConfigDict(extra="forbid")), cast("Any", TypedDict)
     if output.kind == "bool":
-        return closed(TypedDict("ProbabilityOfTrue", {"noul": Probability}))  # type: ignore[misc]
-    shares: Any = TypedDict("Probabilities", dict.fromkeys(_labels(output), Probability))  # type: ignore[misc]
+        return closed(typed_dict("ProbabilityOfTrue", {"noul": Probability}))
+    shares: Any = typed_dict("Probabilities", dict.fromkeys(_labels(output), Probability))
     members = {"probabilities": Annotated[closed(shares), AfterValidator(_has_mass)], "confidence": Probability}
-    return closed(TypedDict("Distribution", members))  # type: ignore[misc]
+    return closed(typed_dict("Distribution", members))
 
 
 def _labels(output: DecidingOutput) -> list[str]:

@@ -73,15 +73,9 @@ def _rule(output: DecidingOutput, config: Mapping[str, Any]) -> DecisionRule:
         cuts: Any = config.get("cuts", ())
         if not isinstance(cuts, list | tuple):
             raise _wrong(where, f"has a list of cuts, not a {type(cuts).__name__}")
-        rule = DecisionRule(cuts=tuple(cuts))
-        if (
-            "cuts" in config
-            and len(cuts) != len(output.values) - 1
-            or any(not 0 < cut < len(output.values) - 1 for cut in cuts)
-        ):
-            raise _wrong(
-                where, f"has {len(output.values) - 1} cuts between 0 and {len(output.values) - 1}, not {list(cuts)}"
-            )
+        rule, most = DecisionRule(cuts=tuple(cuts)), len(output.values) - 1
+        if "cuts" in config and (len(cuts) != most or any(not 0 < cut < most for cut in cuts)):
+            raise _wrong(where, f"has {most} cuts between 0 and {most}, not {list(cuts)}")
         return rule
     weights, labels = config.get("weights", {}), {dspy_label(value): label_of(value) for value in output.values}
     if not is_mapping(weights) or not weights.keys() <= labels.keys():

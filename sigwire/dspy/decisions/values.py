@@ -226,7 +226,7 @@ def _configured(base: type[Any], criteria: str, typed: tuple[tuple[type, Any], .
         top = len(read) - 1
         members = {
             "value": (float, Field(ge=0, le=top, allow_inf_nan=False)),
-            "level": (SkipJsonSchema[int | None], Field(default=None, ge=0, le=top, strict=True)),
+            "level": (Score.model_fields["level"].rebuild_annotation(), Field(default=None, ge=0, le=top, strict=True)),
         }
     made: Any = create_model(f"{base.__name__}[{criteria}]", __base__=base, __module__=base.__module__, **members)
     made._criteria = criteria

@@ -13,7 +13,7 @@ from sigwire.errors import suggest
 from sigwire.evaluate.cell import Cell
 from sigwire.modules.module import Module
 from sigwire.optimizers.candidate import Candidate, cascades_of, tunable
-from sigwire.optimizers.operators.deciding import Alternative, Observed, ObservedOutput, alternatives
+from sigwire.optimizers.operators.deciding import Alternative, Observed, ObservedOutput, alternatives, held_up
 from sigwire.optimizers.rule import Measure, RuleSteps, RunKey
 from sigwire.optimizers.task import Task
 from sigwire.signatures.criteria import deciding_outputs
@@ -31,10 +31,13 @@ class RuleFit:
     """The rules of a program while they are fitted, the evidence of its outputs, and the scores of decided rows.
 
     ``is_one_call``: the program is one predictor, so that equal decisions give equal scores; a row is run once for each.
+    ``folds``: training rows in parts; a number changes only if its gain holds on them.
     """
 
-    def __init__(self, task: Task, is_one_call: bool, rules: Rules) -> None:
-        self._task, self._is_one_call = task, is_one_call
+    def __init__(
+        self, task: Task, is_one_call: bool, rules: Rules, folds: Sequence[Sequence[str]] | None = None
+    ) -> None:
+        self._task, self._is_one_call, self._folds = task, is_one_call, folds
         self._start, self.rules = dict(rules), dict(rules)
         self.outputs: dict[str, ObservedOutput] = {}
         self._scores: dict[tuple[str, object], float] = {}
@@ -61,10 +64,15 @@ class RuleFit:
                 output = self.outputs.setdefault(
                     slot,
                     ObservedOutput(
-                        slot, path, evidence.kind, evidence.values, self._kinds[slot].is_mean, self.rules[slot]
+                        slot, path, evidence.kind, evidence.values, self._has_no_number(slot), self.rules[slot]
                     ),
                 )
                 output.rows.setdefault(row, []).append(Observed(evidence.probabilities, evidence.answered))
+
+    def _has_no_number(self, slot: str) -> bool:
+        """Return True for the mean level of a score; a class of values may have a level besides, which cuts choose."""
+        output = self._kinds[slot]
+        return output.is_mean and output.made_by is None
 
     def choose(self, fields: Collection[str] | None) -> None:
         """Sort the outputs in program order, and leave out those that are not to be fitted."""
@@ -87,12 +95,17 @@ class RuleFit:
         """Try other numbers of a rule; keep the best, of equals that in the widest gap."""
         own = self.rules[output.slot]
         tried = [Alternative(own, math.inf), *alternatives(output, own, number, most)]
-        means = yield from self._means(output, [each.rule for each in tried])
+        scores = yield from self._scored(output, [each.rule for each in tried])
+        if self._folds is not None:
+            gaps = [0.0, *(each.gap for each in tried[1:])]
+            self.rules[output.slot] = tried[held_up(scores, gaps, self._folds)].rule
+            return
+        means = [math.fsum(each.values()) / len(each) for each in scores]
         best = max(range(len(tried)), key=lambda at: (means[at], tried[at].gap))
         self.rules[output.slot] = tried[best].rule
 
-    def _means(self, output: ObservedOutput, tried: Sequence[DecisionRule]) -> RuleSteps[list[float]]:
-        """Return the mean score of each rule on the training rows. Rows whose decisions are known are not run."""
+    def _scored(self, output: ObservedOutput, tried: Sequence[DecisionRule]) -> RuleSteps[list[dict[str, float]]]:
+        """Return the scores of each rule by training row. Rows whose decisions are known are not run."""
         rows = self._task.train
         rest = [self._rest(output, row) for row in rows]
         keys: list[list[tuple[str, object]]] = []
@@ -109,7 +122,7 @@ class RuleFit:
                     missing[key] = RunKey(candidate, key[0])
         cells: list[Cell] = (yield Measure(tuple(missing.values()))) if missing else []
         self._scores |= {key: cell.score or 0.0 for key, cell in zip(missing, cells, strict=True)}
-        return [math.fsum(self._scores[key] for key in own) / len(own) for own in keys]
+        return [{key[0]: self._scores[key] for key in own} for own in keys]
 
     def _rest(self, output: ObservedOutput, row: str) -> tuple[object, ...]:
         """Return what the rules of the other outputs decide on a row, for the key of its score."""

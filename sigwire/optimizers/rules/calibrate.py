@@ -19,7 +19,7 @@ from sigwire.optimizers.certificate import NEVER, Policy, StageRow, certify, few
 from sigwire.optimizers.engine.engine import EngineSetup
 from sigwire.optimizers.engine.search import Rows, halves
 from sigwire.optimizers.events import Certified, Proposed, Warned
-from sigwire.optimizers.operators.deciding import numbers_of
+from sigwire.optimizers.operators.deciding import folds_of, numbers_of
 from sigwire.optimizers.operators.fitting_rules import RuleFit, no_evidence_text, rules_of, without_person
 from sigwire.optimizers.optimizer import Optimizer
 from sigwire.optimizers.options import SearchOptions
@@ -38,6 +38,10 @@ class Calibrate(Optimizer):
     observed values are tried (at most ``max_candidates`` for each), twice; the best on the training rows stays, of equals that
     in the widest gap. The student is compared with the winner on the validation rows, as in every search. A run that ends
     unsure (``Unsure``) counts as a failure, unless the metric has ``accepts_unsure = True``: then it gets the error.
+
+    With ``folds``, without validation rows: a number changes only if its gain holds on that many parts of the training rows,
+    each left out once. All rows fit then, and equal rows count as often as they are given; the winner is not compared with
+    the student, so that the report has no estimate.
 
     With ``risk``, to a bound: the metric is from 0 to 1, and the loss 1 less the metric. One half of the rows makes a path of
     least confidences, the other half tests it; ``program.optimization.certificate`` states that with ``confidence`` the mean
@@ -61,6 +65,7 @@ class Calibrate(Optimizer):
         metric: Any = None,
         *,
         risk: float | None = None,
+        folds: int | None = None,
         fields: Collection[str] | None = None,
         max_candidates: int = 40,
         task_model: Any = None,
@@ -71,12 +76,20 @@ class Calibrate(Optimizer):
         super().__init__(metric, task_model=task_model, num_threads=num_threads, failure_score=failure_score, **search)
         if risk is not None and not 0 < risk < 1:
             raise ConfigurationError(f"risk is a mean loss between 0 and 1, not {risk!r:.80} (making Calibrate).")
+        if folds is not None and (folds < 2 or risk is not None):
+            why = (
+                "folds fit to a metric, and risk is a bound"
+                if risk is not None
+                else f"folds are 2 or more, not {folds}"
+            )
+            raise ConfigurationError(f"{why} (making Calibrate). Leave one of them out.")
         if isinstance(fields, str):
             raise ConfigurationError(f"fields is a list of paths, not a text (making Calibrate). Write [{fields!r}].")
         if max_candidates < 1:
             raise ConfigurationError(f"max_candidates is a number above 0, not {max_candidates} (making Calibrate).")
         self.risk, self.fields, self.max_candidates = risk, None if fields is None else tuple(fields), max_candidates
-        self._chooses = risk is None
+        self.folds = folds
+        self._chooses = risk is None and folds is None
 
     def rule(self, task: Task, options: Mapping[str, Any]) -> Rule:
         """Return the rule: fit to the metric, or to a bound."""
@@ -106,7 +119,8 @@ class Calibrate(Optimizer):
             yield from measure(task.baseline, task.train, traced=True)
             return task.baseline if task.plan == "few" else task.baseline.with_numbers({"plan": 1.0})
         rules = rules_of(self._student)
-        fit = RuleFit(task, _is_one_call(self._student), rules)
+        folds = None if self.folds is None else folds_of(task.drawn, self.folds, task.rng("folds").shuffle)
+        fit = RuleFit(task, _is_one_call(self._student), rules, folds)
         try:
             yield from self._observe(task, fit)
             for _ in range(_ROUNDS):
