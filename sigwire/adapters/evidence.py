@@ -37,7 +37,7 @@ __all__ = ["LabelReading", "read_logprobs", "read_stated", "stated_name", "state
 class LabelReading(NamedTuple):
     """The distribution of an output, or the reason why it has none. ``repair``: what had to be changed to read it.
 
-    ``answered``: what the backend itself answered, ``confidence`` how sure it says it is.
+    ``answered``: what the backend itself answered, ``confidence``: its own, by its own formula.
     """
 
     probabilities: tuple[float, ...] = ()

@@ -197,8 +197,8 @@ class Evidence(Value, ChecksKeywords):
     (frequencies of several answers) or "stated" (written by the model). ``values`` and ``probabilities``: (True, False), the
     members as declared, ``None`` last, or level numbers from 0; their sum is 1. ``value``: decided, ``None`` if the output
     abstained; ``confidence``: its probability after the weights of the rule. ``answered``: the backend's own answer, ``UNSET``
-    if it answers with numbers only. ``own_confidence``: how sure the backend says it is, ``None`` if it does not say;
-    its formula is its own. ``coverage``: the share of the probability that was read by label; ``samples``: how many.
+    if it answers with numbers only. ``own_confidence``: that of the backend by its own formula, if it
+    gives one. ``coverage``: the share of the probability that was read by label; ``samples``: how many.
 
     >>> evidence = Evidence.of(Question("urgent", "bool", (True, False)), (0.7, 0.3), "measured")
     >>> evidence.value, evidence.p(True), evidence.confidence

@@ -9,6 +9,7 @@ patched, and nothing in the core imports the door.
     agent_history     turns of agents in a ``History``        signatures        fields, and the names of dspy.signatures
     cache             DSPy's methods of the cache
     cached_functions  request_cache                           streamify         streamify, listeners, messages
+    called_models     objects that are called as models
     call_history      GLOBAL_HISTORY, inspect_history         streaming         the names of dspy.streaming
     callback          with_callbacks                          teleprompt        the optimizers, as in dspy.teleprompt
     clients           the names of dspy.clients               text_loop         DSPy's loop of an agent in text

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from sigwire.dspy.decisions.reanchor import ReAnchor
 from sigwire.dspy.decisions.values import Choice, Noul, Score
 from sigwire.dspy.missing import advise
+from sigwire.dspy.optimizers.reanchor import ReAnchor
 from sigwire.dspy.types import Citations, Document
 from sigwire.dspy.typesafe import TypeSafe
 

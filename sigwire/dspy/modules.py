@@ -20,9 +20,9 @@ from sigwire.core.example import Example, Prediction
 from sigwire.core.paths import AttributeStep, ItemStep, Path
 from sigwire.core.record import FieldValues
 from sigwire.dspy.adapters import default_adapter, own_call
+from sigwire.dspy.called_models import as_model
 from sigwire.dspy.inputs import read_as_dspy
 from sigwire.dspy.layouts.thinking import with_thinking
-from sigwire.dspy.lm import as_model
 from sigwire.dspy.saving import read_state, read_states, text_loops, write_program
 from sigwire.dspy.tools import ToolCalls
 from sigwire.effects.steps import Steps
@@ -327,7 +327,7 @@ class Predict(Module, predict.Predict[P, S]):
         """Return how the call gets its evidence: that of ``fields`` and of outputs of the types of decisions, or the core's."""
         from sigwire.dspy.decisions.asking import decided_call
 
-        return decided_call(self, lm, parts) or super().decide_call(lm, values, parts)
+        return decided_call(self, self.fields, lm, parts) or super().decide_call(lm, values, parts)
 
     def dump_state(self) -> JsonObject:
         """Return the state, with ``fields`` in DSPy's form if there are any. Raises ``ConfigurationError`` for a misfit."""

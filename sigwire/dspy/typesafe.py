@@ -1,14 +1,10 @@
-"""``TypeSafe``: DSPy's client of System One, over the row ``typesafe``. It is a model, so that ``Predict(lm=...)`` takes it.
-
-``ClientModel`` makes a model of another object that answers questions about a state, such as one of a test.
-"""
+"""``TypeSafe``: DSPy's client of System One, over the row ``typesafe``. It is a model, so that ``Predict(lm=...)`` takes it."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import Any, Self, TextIO, cast
+from typing import Any, Self, TextIO
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject, JsonValue, dumps
@@ -16,14 +12,11 @@ from sigwire.core.messages import Message
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import Response
 from sigwire.dspy.lm import LM, LM_CLASS_STATE_KEY
-from sigwire.effects.loops import to_thread
 from sigwire.errors import InputError
-from sigwire.lm.codecs.decisions import TYPESAFE, decode, encode
-from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.policy.cache.choice import CacheMode
 from sigwire.lm.secrets import Secret
 
-__all__ = ["ClientModel", "TypeSafe", "is_client"]
+__all__ = ["TypeSafe"]
 
 _DEFAULT_URL = "https://api.typesafe.ai"
 _KEPT = ("noul", "score", "choice", "confidence", "probabilities")
@@ -138,73 +131,6 @@ class TypeSafe:
 
     def __repr__(self) -> str:
         return f"TypeSafe({self.model!r}, base_url={self.base_url!r})"
-
-
-def is_client(lm: object) -> bool:
-    """Return True for an object that is called with state and questions: it has DSPy's mark and is no ``TypeSafe`` as it is.
-
-    >>> is_client(TypeSafe("jev-latest"))
-    False
-    """
-    is_marked = getattr(lm, "supports_decision_requests", False) is True and not isinstance(lm, type | ClientModel)
-    return is_marked and getattr(type(lm), "__call__", None) is not TypeSafe.__call__  # noqa: B004
-
-
-class ClientModel:
-    """A model that calls a client with state and questions, ``acall`` of it if awaited. It has no state to save.
-
-    >>> class Sure:
-    ...     supports_decision_requests = True
-    ...     def __call__(self, state, questions):
-    ...         return {name: {"noul": 1.0} for name in questions}
-    >>> ClientModel(Sure()).capabilities.decides
-    'only'
-    """
-
-    supports_decision_requests = True
-    capabilities = Capabilities(decides="only")
-    dump_state: Any = None
-
-    def __init__(self, client: Any) -> None:
-        self.client = client
-        self.model, self.cache = str(getattr(client, "model", type(client).__name__)), getattr(client, "cache", False)
-        self._target = Target(type(client).__name__, self.model, TYPESAFE)
-
-    def respond(self, request: Request) -> Response:
-        """Answer a request whose output schema has the questions."""
-        sent, given = self._sent(request)
-        return self._read(self.client(**given), sent)
-
-    async def arespond(self, request: Request) -> Response:
-        """Answer as ``respond`` does, awaited."""
-        sent, given = self._sent(request)
-        awaited: Any = getattr(self.client, "acall", None)
-        answers = await (awaited(**given) if awaited is not None else to_thread(partial(self.client, **given)))
-        return self._read(answers, sent)
-
-    def _sent(self, request: Request) -> tuple[EncodedRequest, dict[str, Any]]:
-        sent = encode(request, self._target)
-        return sent, {"state": sent.body["state"], "questions": sent.body["questions"]}
-
-    def _read(self, answers: Any, sent: EncodedRequest) -> Response:
-        questions: Any = sent.body["questions"]
-        whole = {name: _whole(questions.get(name, {}), answer) for name, answer in dict(answers).items()}
-        return decode({"model": self.model, "answers": whole}, sent, self._target)
-
-
-def _whole(question: Any, answer: Any) -> Any:
-    """Return an answer with what clients may leave out: its type, and the choice or the mean level of its probabilities."""
-    if not isinstance(answer, Mapping):
-        return answer
-    kind, found = question.get("type"), dict(cast("Mapping[str, Any]", answer))
-    shares: Any = found.get("probabilities")
-    if kind in ("choice", "score") and isinstance(shares, Mapping):
-        found["probabilities"] = shares = {str(label): share for label, share in shares.items()}
-        if kind == "choice":  # the first as declared, whatever the client chose: DSPy reads the probabilities alone
-            found["choice"] = max(question["criteria"], key=lambda label: shares.get(label, 0))
-        else:
-            found["score"] = sum(level * shares.get(str(level), 0) for level in range(len(question["criteria"])))
-    return {"type": kind, **found}
 
 
 def _request(state: JsonValue, questions: Mapping[str, Any]) -> Request:

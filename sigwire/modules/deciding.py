@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from sigwire.adapters.evidence import LabelReading, read_logprobs, read_stated, stated_name, stated_signature
@@ -37,7 +38,7 @@ from sigwire.errors import (
     suggest,
 )
 from sigwire.observe.usage import record_warnings
-from sigwire.signatures.criteria import DecidingOutput, asked_signature, deciding_outputs
+from sigwire.signatures.criteria import DecidingOutput, deciding_outputs
 
 if TYPE_CHECKING:
     from sigwire.adapters.plan import ParsedChoice, Plan
@@ -337,7 +338,7 @@ def prepare(
         return None, signature, dict(options) if options else None
     deciding = Deciding(source, outputs, rules, signature)
     if any(output.made_by is not None for output in outputs):
-        signature = asked_signature(signature, outputs)
+        signature = _asked_signature(signature, outputs)
     defaults: Mapping[str, Any] = getattr(lm, "kwargs", None) or {}
     if source == "logprob":
         top = asked.get("top_logprobs") or defaults.get("top_logprobs") or 20
@@ -356,6 +357,16 @@ def prepare(
     elif lm.capabilities.decides == "also":
         deciding.options = {"evidence": True}
     return deciding, signature, asked
+
+
+@lru_cache(maxsize=256)
+def _asked_signature(signature: SignatureClass, outputs: tuple[DecidingOutput, ...]) -> SignatureClass:
+    """Return the signature with the types that are asked in place of classes whose values hold their evidence."""
+    for output in outputs:
+        if output.made_by is not None:
+            kind = output.made_by.decided_type
+            signature = signature.with_updated_fields(output.path, kind | None if output.allows_none else kind)
+    return signature
 
 
 def measured_only(signature: SignatureClass) -> Deciding:

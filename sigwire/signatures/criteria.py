@@ -35,11 +35,7 @@ from sigwire.signatures.fields import CHECKS, FieldSpec, SignatureSpec
 if TYPE_CHECKING:
     from pydantic.annotated_handlers import GetJsonSchemaHandler
 
-    from sigwire.signatures.signature import SignatureClass
-
-__all__ = [
-    "Criteria", "DecidingOutput", "asked_signature", "criteria_of", "criteria_texts", "deciding_outputs", "with_criterion",
-]  # fmt: skip
+__all__ = ["Criteria", "DecidingOutput", "criteria_of", "criteria_texts", "deciding_outputs", "with_criterion"]
 
 _MOST_LEVELS = 10
 _MOST_DEPTH = 32
@@ -208,16 +204,6 @@ def deciding_outputs(spec: SignatureSpec) -> tuple[DecidingOutput, ...]:
     ['urgent', 'tags[x]', 'tags[y]']
     """
     return _of_fields(tuple(map(_Key, spec.outputs)))
-
-
-@lru_cache(maxsize=256)
-def asked_signature(signature: SignatureClass, outputs: tuple[DecidingOutput, ...]) -> SignatureClass:
-    """Return the signature with the types that are asked in place of classes whose values hold their evidence."""
-    for output in outputs:
-        if output.made_by is not None:
-            kind = output.made_by.decided_type
-            signature = signature.with_updated_fields(output.path, kind | None if output.allows_none else kind)
-    return signature
 
 
 class _Key:

@@ -1,5 +1,5 @@
-"""Outputs that are decided, as in DSPy: their types, ``Predict.fields``, and the optimizer that fits its numbers.
+"""Outputs that are decided, as in DSPy.
 
 values    Noul, Choice, Score                      fields     Predict.fields: rules, instructions and criteria by output
-asking    how a call of Predict gets evidence      reanchor   ReAnchor
+asking    how a call of Predict gets evidence
 """

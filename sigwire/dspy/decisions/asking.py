@@ -24,7 +24,7 @@ from sigwire.dspy.decisions.fields import check_fields, configured_signature, ou
 from sigwire.dspy.decisions.values import Probability, dspy_label
 from sigwire.errors import InputError, warn_user
 from sigwire.modules.deciding import Deciding, check_evidence, check_rules, prepare
-from sigwire.modules.predict import CallParts
+from sigwire.modules.predict import CallParts, Predict
 from sigwire.modules.tree import plain_records
 from sigwire.signatures.annotations import nested_types
 from sigwire.signatures.criteria import DecidingOutput, deciding_outputs
@@ -32,7 +32,6 @@ from sigwire.signatures.criteria import DecidingOutput, deciding_outputs
 if TYPE_CHECKING:
     from sigwire.adapters.plan import ParsedChoice, Plan
     from sigwire.core.response import Choice
-    from sigwire.dspy.modules import Predict
     from sigwire.lm.base import LanguageModel
     from sigwire.signatures.fields import FieldSpec
     from sigwire.signatures.signature import SignatureClass
@@ -59,10 +58,13 @@ def declared_outputs(signature: SignatureClass) -> frozenset[str]:
 
 
 def decided_call(
-    predict: Predict[..., Any], lm: LanguageModel, parts: CallParts
+    predict: Predict[..., Any], fields: Any, lm: LanguageModel, parts: CallParts
 ) -> tuple[Deciding | None, CallParts] | None:
-    """Return how a call gets its evidence, and the parts of its request; ``None`` if it has no decision of DSPy's kind."""
-    signature, fields = parts.signature, predict.fields
+    """Return how a call gets its evidence, and the parts of its request; ``None`` if it has no decision of DSPy's kind.
+
+    ``fields``: the configurations of the predictor.
+    """
+    signature = parts.signature
     declared, is_client = declared_outputs(signature), getattr(lm, "supports_decision_requests", False) is True
     if not fields and not declared and not is_client:
         return None

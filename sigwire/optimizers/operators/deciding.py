@@ -109,7 +109,7 @@ def folds_of(rows: Sequence[T], count: int, shuffle: Callable[[list[T]], None]) 
 def held_up(scores: Sequence[Mapping[T, float]], gaps: Sequence[float], folds: Sequence[Sequence[T]]) -> int:
     """Return which of several scores by row is the best, of equals that with the widest gap; 0 if its gain does not hold.
 
-    It holds if the best on the rows of all other folds, summed over the folds, is better on each left out than the first.
+    It holds if the best on the rows of all other folds, summed over the folds, is better on the part set apart than the first.
 
     >>> held_up([{"a": 0, "b": 0}, {"a": 1, "b": 1}], [0, 0], [["a"], ["b"]])
     1
@@ -123,9 +123,9 @@ def held_up(scores: Sequence[Mapping[T, float]], gaps: Sequence[float], folds: S
         return found if totals[found] > totals[0] else 0
 
     found, gain = best([row for fold in folds for row in fold]), 0.0
-    for left_out in folds if found else ():
-        chosen = best([row for fold in folds if fold is not left_out for row in fold])
-        gain += math.fsum(scores[chosen][row] - scores[0][row] for row in left_out)
+    for apart in folds if found else ():
+        chosen = best([row for fold in folds if fold is not apart for row in fold])
+        gain += math.fsum(scores[chosen][row] - scores[0][row] for row in apart)
     return found if gain > 0 else 0
 
 

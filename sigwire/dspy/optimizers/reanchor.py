@@ -13,9 +13,9 @@ from typing import Any, TypeVar, Unpack, cast
 
 from sigwire.core.evidence import DecisionRule
 from sigwire.core.example import Example
+from sigwire.dspy.called_models import as_model
 from sigwire.dspy.decisions.asking import declared_outputs
 from sigwire.dspy.decisions.fields import check_fields, field_of, outputs_of
-from sigwire.dspy.lm import as_model
 from sigwire.dspy.modules import Predict
 from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, InputError
@@ -108,7 +108,7 @@ class ReAnchor(Calibrate):
         uncached = [name for name, predict in decisions.items() if not _caches(predict)] if self.require_cache else []
         if uncached:
             raise ConfigurationError(
-                f"The models of {', '.join(uncached)} do not cache (compiling with ReAnchor), so that each pass is paid. Switch the "
+                f"The models of {', '.join(uncached)} do not cache (compiling with ReAnchor): each pass is paid. Switch the "
                 "cache on, or pass require_cache=False."
             )
         made = student.deepcopy()

@@ -1,0 +1,147 @@
+"""Models of objects that are called: with messages, or with a state and questions about it, such as one of a test."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from inspect import isroutine
+from typing import TYPE_CHECKING, Any, cast
+
+from sigwire.core.capabilities import Capabilities
+from sigwire.dspy.lm import BaseLM
+from sigwire.effects.loops import to_thread
+
+if TYPE_CHECKING:
+    from sigwire.core.request import Request
+    from sigwire.core.response import Response
+    from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
+
+__all__ = ["ClientModel", "as_model"]
+
+
+class _CalledLM(BaseLM):
+    """A model that calls an object with messages. It has no state: a saved program omits it, as it omits the object."""
+
+    dump_state: Any = None
+
+    def __init__(self, called: Any) -> None:
+        self._called = called
+        super().__init__(str(getattr(called, "model", type(called).__name__)), cache=False)
+
+    def _can(self, name: str) -> bool:
+        return getattr(self._called, name, False) is True
+
+    @property
+    def supports_function_calling(self) -> bool:
+        return self._can("supports_function_calling")
+
+    @property
+    def supports_response_schema(self) -> bool:
+        return self._can("supports_response_schema")
+
+    def __call__(self, prompt: Any = None, messages: Any = None, **kwargs: Any) -> Any:
+        return self._called(messages=messages, **kwargs)
+
+    async def acall(self, prompt: Any = None, messages: Any = None, **kwargs: Any) -> Any:
+        awaited: Any = getattr(self._called, "acall", None)
+        if awaited is None:
+            return await to_thread(partial(self._called, messages=messages, **kwargs))
+        return await awaited(messages=messages, **kwargs)
+
+
+def as_model(lm: Any) -> Any:
+    """Return a language model; an object without requests is called with ``messages`` and returns texts or dicts.
+
+    Such an object may have ``model``, ``acall`` and the ``supports_...`` flags of DSPy. A stand-in made by ``unittest.mock``
+    is one too. A function, a class, and what cannot be called are returned as they are. An object with
+    ``supports_decision_requests`` is called with state and questions.
+
+    >>> class Says:
+    ...     def __call__(self, messages, **options):
+    ...         return [f"{len(messages)} message"]
+    >>> as_model(Says())(messages=[{"role": "user", "content": "Hi"}])
+    ['1 message']
+    """
+    if _is_client(lm):
+        return ClientModel(lm)
+    is_model = isinstance(getattr(lm, "capabilities", None), Capabilities)
+    return lm if is_model or isinstance(lm, type) or isroutine(lm) or not callable(lm) else _CalledLM(lm)
+
+
+def _is_client(lm: object) -> bool:
+    """Return True for an object that is called with state and questions, and for a ``TypeSafe`` that overrides its call."""
+    if getattr(lm, "supports_decision_requests", False) is not True or isinstance(lm, type | ClientModel):
+        return False
+    owners = [next((at for at, each in enumerate(type(lm).__mro__) if name in vars(each)), None) for name in _ENTRIES]
+    call, respond = owners
+    return call is not None and (respond is None or call < respond)
+
+
+_ENTRIES = ("__call__", "respond")
+
+
+class ClientModel:
+    """A model that calls a client with state and questions, ``acall`` of it if awaited. It has no state to save.
+
+    >>> class Sure:
+    ...     supports_decision_requests = True
+    ...     def __call__(self, state, questions):
+    ...         return {name: {"noul": 1.0} for name in questions}
+    >>> ClientModel(Sure()).capabilities.decides
+    'only'
+    """
+
+    supports_decision_requests = True
+    capabilities = Capabilities(decides="only")
+    dump_state: Any = None
+
+    def __init__(self, client: Any) -> None:
+        self.client = client
+        self.model, self.cache = str(getattr(client, "model", type(client).__name__)), getattr(client, "cache", False)
+
+    @property
+    def _target(self) -> Target[Any]:
+        from sigwire.lm.codecs.decisions import TYPESAFE
+        from sigwire.lm.codecs.shared.interface import Target
+
+        return Target(type(self.client).__name__, self.model, TYPESAFE)
+
+    def respond(self, request: Request) -> Response:
+        """Answer a request whose output schema has the questions."""
+        sent, given = self._sent(request)
+        return self._read(self.client(**given), sent)
+
+    async def arespond(self, request: Request) -> Response:
+        """Answer as ``respond`` does, awaited."""
+        sent, given = self._sent(request)
+        awaited: Any = getattr(self.client, "acall", None)
+        answers = await (awaited(**given) if awaited is not None else to_thread(partial(self.client, **given)))
+        return self._read(answers, sent)
+
+    def _sent(self, request: Request) -> tuple[EncodedRequest, dict[str, Any]]:
+        from sigwire.lm.codecs.decisions import encode
+
+        sent = encode(request, self._target)
+        return sent, {"state": sent.body["state"], "questions": sent.body["questions"]}
+
+    def _read(self, answers: Any, sent: EncodedRequest) -> Response:
+        from sigwire.lm.codecs.decisions import decode
+
+        questions: Any = sent.body["questions"]
+        whole = {name: _whole(questions.get(name, {}), answer) for name, answer in dict(answers).items()}
+        return decode({"model": self.model, "answers": whole}, sent, self._target)
+
+
+def _whole(question: Any, answer: Any) -> Any:
+    """Return an answer with what clients may leave out: its type, and the choice or the mean level of its probabilities."""
+    if not isinstance(answer, Mapping):
+        return answer
+    kind, found = question.get("type"), dict(cast("Mapping[str, Any]", answer))
+    shares: Any = found.get("probabilities")
+    if kind in ("choice", "score") and isinstance(shares, Mapping):
+        found["probabilities"] = shares = {str(label): share for label, share in shares.items()}
+        if kind == "choice":  # the first as declared, whatever the client chose: DSPy reads the probabilities alone
+            found["choice"] = max(question["criteria"], key=lambda label: shares.get(label, 0))
+        else:
+            found["score"] = sum(level * shares.get(str(level), 0) for level in range(len(question["criteria"])))
+    return {"type": kind, **found}
