@@ -8,6 +8,7 @@ from inspect import isroutine
 from typing import TYPE_CHECKING, Any, cast
 
 from sigwire.core.capabilities import Capabilities
+from sigwire.core.evidence import Question, label_of
 from sigwire.dspy.lm import BaseLM
 from sigwire.effects.loops import to_thread
 
@@ -121,27 +122,40 @@ class ClientModel:
     def _sent(self, request: Request) -> tuple[EncodedRequest, dict[str, Any]]:
         from sigwire.lm.codecs.decisions import encode
 
-        sent = encode(request, self._target)
-        return sent, {"state": sent.body["state"], "questions": sent.body["questions"]}
+        sent, questions = encode(request, self._target), dict[str, Any]()
+        for asked in sent.questions or ():
+            if (found := cast("Any", sent.body["questions"]).get(asked.path)) is not None:
+                questions[asked.path] = (
+                    found if asked.kind != "choice" else {**found, "criteria": _relabeled(found, asked)}
+                )
+        return sent, {"state": sent.body["state"], "questions": questions}
 
     def _read(self, answers: Any, sent: EncodedRequest) -> Response:
         from sigwire.lm.codecs.decisions import decode
 
-        questions: Any = sent.body["questions"]
-        whole = {name: _whole(questions.get(name, {}), answer) for name, answer in dict(answers).items()}
+        asked = {each.path: each for each in sent.questions or ()}
+        whole = {name: _whole(asked.get(name), answer) for name, answer in dict(answers).items()}
         return decode({"model": self.model, "answers": whole}, sent, self._target)
 
 
-def _whole(question: Any, answer: Any) -> Any:
+def _relabeled(question: Any, asked: Question) -> dict[str, Any]:
+    """Return the criteria of a choice by DSPy's texts of its values."""
+    return {str(value): text for value, text in zip(asked.values, question["criteria"].values(), strict=True)}
+
+
+def _whole(asked: Question | None, answer: Any) -> Any:
     """Return an answer with what clients may leave out: its type, and the choice or the mean level of its probabilities."""
-    if not isinstance(answer, Mapping):
+    if asked is None or not isinstance(answer, Mapping):
         return answer
-    kind, found = question.get("type"), dict(cast("Mapping[str, Any]", answer))
+    found: dict[str, Any] = dict(cast("Mapping[str, Any]", answer))
     shares: Any = found.get("probabilities")
-    if kind in ("choice", "score") and isinstance(shares, Mapping):
-        found["probabilities"] = shares = {str(label): share for label, share in shares.items()}
-        if kind == "choice":  # the first as declared, whatever the client chose: DSPy reads the probabilities alone
-            found["choice"] = max(question["criteria"], key=lambda label: shares.get(label, 0))
-        else:
-            found["score"] = sum(level * shares.get(str(level), 0) for level in range(len(question["criteria"])))
-    return {"type": kind, **found}
+    if asked.kind == "bool" or not isinstance(shares, Mapping):
+        return {"type": "noul" if asked.kind == "bool" else asked.kind, **found}
+    by_text: dict[str, Any] = {str(label): share for label, share in cast("Mapping[Any, Any]", shares).items()}
+    labels = {str(value): label_of(value) for value in asked.values}
+    found["probabilities"] = {labels.get(text, text): share for text, share in by_text.items()}
+    if asked.kind == "score":
+        found["score"] = sum(level * by_text.get(str(level), 0) for level in asked.values)
+    else:  # the most probable one, whatever the client chose: DSPy reads the probabilities alone
+        found["choice"] = labels[max(labels, key=lambda text: by_text.get(text, 0))]
+    return {"type": asked.kind, **found}

@@ -169,7 +169,8 @@ class DecidingOutput(Question):
             if self.allows_none:
                 return None
             evidence = evidence.decided(replace(rule, least=0.0), is_mean=self.is_mean)  # for ``partial``
-        return evidence.value if self.made_by is None else self.made_by.of_evidence(evidence, rule)
+        is_none = evidence.value is None and self.allows_none
+        return evidence.value if self.made_by is None or is_none else self.made_by.of_evidence(evidence, rule)
 
 
 def criteria_of(metadata: tuple[Any, ...]) -> list[Criteria]:

@@ -20,7 +20,7 @@ from sigwire.adapters.evidence import LabelReading
 from sigwire.core.evidence import normalized
 from sigwire.core.json import JsonObject
 from sigwire.core.record import UNSET
-from sigwire.dspy.decisions.fields import check_fields, configured_signature, outputs_of
+from sigwire.dspy.decisions.fields import check_fields, configured_signature, outputs_of, with_output
 from sigwire.dspy.decisions.values import Probability, dspy_label
 from sigwire.errors import InputError, warn_user
 from sigwire.modules.deciding import Deciding, check_evidence, check_rules, prepare
@@ -41,7 +41,7 @@ __all__ = ["StatedInPlace", "decided_call", "declared_outputs"]
 
 def _is_declared(spec: FieldSpec) -> bool:
     """Return True if an output is declared as a decision: by its type, or by a class among the metadata of its type."""
-    kinds = (*nested_types(spec.annotation, records=False), *spec.metadata)
+    kinds = (*nested_types(spec.annotation), *spec.metadata)
     return any(getattr(each, "decided_type", None) is not None for each in kinds)
 
 
@@ -66,15 +66,16 @@ def decided_call(
     """
     signature = parts.signature
     declared, is_client = declared_outputs(signature), getattr(lm, "supports_decision_requests", False) is True
-    if not fields and not declared and not is_client:
+    options = dict(parts.options or {})
+    given = check_evidence(options.pop("evidence", predict.evidence), "calling Predict")
+    is_in_place = given is None and lm.capabilities.decides == "no"
+    if not fields and not declared and not is_client and not (predict.decisions and is_in_place):
         return None
     if signature is not predict.signature:
         _check_answer_space(predict.signature, signature, fields)
-    options = dict(parts.options or {})
-    given = check_evidence(options.pop("evidence", predict.evidence), "calling Predict")
     rules = {**check_fields(signature, fields), **predict.decisions}
     asked = configured_signature(signature, fields)
-    if given is not None or lm.capabilities.decides != "no":
+    if not is_in_place:
         deciding, asked, changed = prepare(type(predict).__name__, asked, lm, given or "auto", rules, options)
         options = changed or {}
         if deciding is not None:
@@ -87,7 +88,7 @@ def decided_call(
     names = declared | rules.keys()
     outputs = tuple(each for name, each in outputs_of(signature).items() if name in names)
     for output in outputs:
-        asked = asked.with_updated_fields(output.path, _statement(output), desc=_instructions(asked, output.path))
+        asked = with_output(asked, output.path, _statement(output), desc=_instructions(asked, output.path))
     if parts.demos:  # a label is no distribution
         shown = json.dumps(_plain(parts.demos, signature), ensure_ascii=False)
         asked = asked.with_instructions(

@@ -12,9 +12,12 @@ from sigwire.core.record import UNSET
 from sigwire.dspy.decisions.values import asked_type, dspy_label, json_text
 from sigwire.errors import ConfigurationError
 from sigwire.signatures.criteria import DecidingOutput, deciding_outputs
+from sigwire.signatures.declarations import OutputField
 from sigwire.signatures.signature import SignatureClass
 
-__all__ = ["FieldConfigs", "check_fields", "configured_signature", "criteria_of_output", "field_of", "outputs_of"]
+__all__ = [
+    "FieldConfigs", "check_fields", "configured_signature", "criteria_of_output", "field_of", "outputs_of", "with_output",
+]  # fmt: skip
 
 FieldConfigs = Mapping[str, Mapping[str, Any]]
 _NUMBERS = {"bool": "threshold", "choice": "weights", "score": "cuts"}
@@ -131,13 +134,22 @@ def configured_signature(signature: SignatureClass, fields: FieldConfigs) -> Sig
         if config.get("instructions") is not None:
             given = config["instructions"]
             changes["desc"] = given if isinstance(given, str) else json_text(f"instructions of {name!r}", given)
-        kind = None
         if "criteria" in config:
             kind = asked_type(output.kind, output.values, config["criteria"], output.is_mean)
-            kind = kind | None if output.allows_none else kind
-        if changes or kind is not None:
-            signature = signature.with_updated_fields(name, kind, **changes)
+            signature = with_output(signature, name, kind | None if output.allows_none else kind, **changes)
+        elif changes:
+            signature = signature.with_updated_fields(name, **changes)
     return signature
+
+
+def with_output(signature: SignatureClass, name: str, kind: Any, **changes: Any) -> SignatureClass:
+    """Return the signature with another type of an output; what its old type had around it goes."""
+    place = [spec.name for spec in signature.spec.outputs].index(name)
+    spec = signature.spec.by_name[name]
+    options = {"desc": spec.description} if spec.description else {}
+    if spec.default is not UNSET:
+        options["default"] = spec.default
+    return signature.insert(place, name, OutputField(**{**options, **changes}), kind)
 
 
 def field_of(rule: DecisionRule, output: DecidingOutput) -> JsonObject:

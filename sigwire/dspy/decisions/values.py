@@ -126,7 +126,7 @@ class Noul(_Decision):
         described = [
             f'"{label_of(value)}": {json_text("A criterion", text)}' for value, text in sorted(pairs, reverse=True)
         ]
-        return _configured(Noul, f"{{{', '.join(described)}}}")
+        return _configured(Noul, f"{{{', '.join(described)}}}", ())
 
     @classmethod
     def of_evidence(cls, evidence: Evidence, rule: DecisionRule) -> Self:
@@ -155,7 +155,7 @@ class Score(_Decision):
     def __class_getitem__(cls, options: Any) -> Any:
         if not isinstance(options, tuple) or len(options) < 2 or None in options:
             raise SignatureError('Score has two levels or more (making a type). Write Score["poor", "excellent"].')
-        return _configured(Score, f"[{', '.join(json_text('A level', each) for each in options)}]")
+        return _configured(Score, f"[{', '.join(json_text('A level', each) for each in options)}]", ())
 
     @classmethod
     def of_evidence(cls, evidence: Evidence, rule: DecisionRule) -> Self:
@@ -217,7 +217,7 @@ def _pairs(options: Any) -> list[tuple[Any, Any]]:
 
 
 @lru_cache(maxsize=512)  # by the types of values too: 1 equals True
-def _configured(base: type[Any], criteria: str, typed: tuple[tuple[type, Any], ...] = ()) -> Any:
+def _configured(base: type[Any], criteria: str, typed: tuple[tuple[type, Any], ...]) -> Any:
     values, read = tuple(value for _, value in typed), json.loads(criteria)
     members: dict[str, Any] = {}
     if base is Choice:
