@@ -38,7 +38,7 @@ from sigwire.errors import (
     suggest,
 )
 from sigwire.observe.usage import record_warnings
-from sigwire.signatures.criteria import DecidingOutput, deciding_outputs
+from sigwire.signatures.criteria import DecidingOutput, deciding_outputs, or_none
 
 if TYPE_CHECKING:
     from sigwire.adapters.plan import ParsedChoice, Plan
@@ -365,7 +365,7 @@ def _asked_signature(signature: SignatureClass, outputs: tuple[DecidingOutput, .
     for output in outputs:
         if output.made_by is not None:
             kind = output.made_by.decided_type
-            signature = signature.with_updated_fields(output.path, kind | None if output.allows_none else kind)
+            signature = signature.with_updated_fields(output.path, or_none(kind) if output.allows_none else kind)
     return signature
 
 

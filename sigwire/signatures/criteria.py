@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
 from types import UnionType
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from sigwire.core.evidence import DecisionRule, Evidence, Question, index_of, label_of
 from sigwire.core.json import JsonObject
@@ -35,7 +35,15 @@ from sigwire.signatures.fields import CHECKS, FieldSpec, SignatureSpec
 if TYPE_CHECKING:
     from pydantic.annotated_handlers import GetJsonSchemaHandler
 
-__all__ = ["Criteria", "DecidingOutput", "criteria_of", "criteria_texts", "deciding_outputs", "with_criterion"]
+__all__ = [
+    "Criteria",
+    "DecidingOutput",
+    "criteria_of",
+    "criteria_texts",
+    "deciding_outputs",
+    "or_none",
+    "with_criterion",
+]
 
 _MOST_LEVELS = 10
 _MOST_DEPTH = 32
@@ -193,6 +201,16 @@ def with_criterion(spec: FieldSpec, label: str, text: str) -> FieldSpec:
     info = copy(spec.info)
     info.metadata = [changed if each is found[0] else each for each in info.metadata]
     return replace(spec, metadata=tuple(info.metadata), _info=info)
+
+
+def or_none(kind: Any) -> Any:
+    """Return a type or ``None``, with the criteria around both.
+
+    >>> or_none(Annotated[bool, Criteria({True: "down"})]).__metadata__
+    (Criteria({True: 'down'}),)
+    """
+    metadata = getattr(kind, "__metadata__", ())
+    return Annotated[(typing.get_args(kind)[0] | None, *metadata)] if metadata else kind | None
 
 
 def deciding_outputs(spec: SignatureSpec) -> tuple[DecidingOutput, ...]:

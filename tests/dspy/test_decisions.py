@@ -93,7 +93,7 @@ def predictor(lm: Any, **fields: Any) -> Any:
 
 @pytest.mark.parametrize("ask", DRIVERS)
 @pytest.mark.parametrize("make", [Client, text_model])
-def test_values_hold_the_evidence_and_fields_decide_them(make: Callable[[], Any], ask: Callable[[Any], Any]) -> None:
+def test_value_holds_the_evidence_that_fields_decide(make: Callable[[], Any], ask: Callable[[Any], Any]) -> None:
     found = ask(predictor(make(), **FIELDS))
     assert (found.open.value, found.open.probability) == (False, 0.75)
     assert found.open.confidence == pytest.approx(0.05 / 0.8)

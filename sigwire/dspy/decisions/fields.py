@@ -11,7 +11,7 @@ from sigwire.core.narrow import is_mapping, is_sequence
 from sigwire.core.record import UNSET
 from sigwire.dspy.decisions.values import asked_type, dspy_label, json_text
 from sigwire.errors import ConfigurationError
-from sigwire.signatures.criteria import DecidingOutput, deciding_outputs
+from sigwire.signatures.criteria import DecidingOutput, deciding_outputs, or_none
 from sigwire.signatures.declarations import OutputField
 from sigwire.signatures.signature import SignatureClass
 
@@ -136,7 +136,7 @@ def configured_signature(signature: SignatureClass, fields: FieldConfigs) -> Sig
             changes["desc"] = given if isinstance(given, str) else json_text(f"instructions of {name!r}", given)
         if "criteria" in config:
             kind = asked_type(output.kind, output.values, config["criteria"], output.is_mean)
-            signature = with_output(signature, name, kind | None if output.allows_none else kind, **changes)
+            signature = with_output(signature, name, or_none(kind) if output.allows_none else kind, **changes)
         elif changes:
             signature = signature.with_updated_fields(name, **changes)
     return signature
