@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.evidence import Question, label_of
+from sigwire.core.narrow import is_mapping
 from sigwire.dspy.lm import BaseLM
 from sigwire.effects.loops import to_thread
 
@@ -148,10 +149,10 @@ def _whole(asked: Question | None, answer: Any) -> Any:
     if asked is None or not isinstance(answer, Mapping):
         return answer
     found: dict[str, Any] = dict(cast("Mapping[str, Any]", answer))
-    shares: Any = found.get("probabilities")
-    if asked.kind == "bool" or not isinstance(shares, Mapping):
+    given: Any = found.get("probabilities")
+    if asked.kind == "bool" or not is_mapping(given):
         return {"type": "noul" if asked.kind == "bool" else asked.kind, **found}
-    by_text: dict[str, Any] = {str(label): share for label, share in cast("Mapping[Any, Any]", shares).items()}
+    by_text: dict[str, Any] = {str(label): share for label, share in given.items()}
     labels = {str(value): label_of(value) for value in asked.values}
     found["probabilities"] = {labels.get(text, text): share for text, share in by_text.items()}
     if asked.kind == "score":

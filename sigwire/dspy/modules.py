@@ -343,7 +343,8 @@ class Predict(Module, predict.Predict[P, S]):
         if isinstance(state, Mapping) and isinstance(state.get("signature"), Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             state = read_state(self.signature, state)
         change = super().prepare_state(state, allow_unsafe_lm_state=allow_unsafe_lm_state)
-        fields = deepcopy(state.get("fields") or {})
+        saved: Any = state.get("fields")
+        fields: Any = deepcopy(saved) if saved else {}
         if fields:
             from sigwire.dspy.decisions.fields import check_fields
 

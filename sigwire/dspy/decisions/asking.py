@@ -115,9 +115,10 @@ def _check_answer_space(own: SignatureClass, given: SignatureClass, names: Mappi
             )
 
 
-def _space(output: DecidingOutput) -> object:
+def _space(output: DecidingOutput) -> Any:
     texts = () if output.criteria is None else (output.criteria.levels, tuple(output.criteria.texts.items()))
-    return output.kind, [(type(value), value) for value in output.values], texts
+    typed: list[Any] = [(type(value), value) for value in output.values]
+    return output.kind, typed, texts
 
 
 def _plain(records: Any, signature: SignatureClass) -> list[JsonObject]:

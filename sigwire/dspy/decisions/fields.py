@@ -73,12 +73,13 @@ def _rule(output: DecidingOutput, config: Mapping[str, Any]) -> DecisionRule:
     if output.kind == "bool":
         return DecisionRule(threshold=config.get("threshold", 0.5))
     if output.kind == "score":
-        cuts: Any = config.get("cuts", ())
-        if not isinstance(cuts, list | tuple):
-            raise _wrong(where, f"has a list of cuts, not a {type(cuts).__name__}")
+        given: Any = config.get("cuts", ())
+        if not is_sequence(given):
+            raise _wrong(where, f"has a list of cuts, not a {type(given).__name__}")
+        cuts: list[Any] = list(given)
         rule, most = DecisionRule(cuts=tuple(cuts)), len(output.values) - 1
         if "cuts" in config and (len(cuts) != most or any(not 0 < cut < most for cut in cuts)):
-            raise _wrong(where, f"has {most} cuts between 0 and {most}, not {list(cuts)}")
+            raise _wrong(where, f"has {most} cuts between 0 and {most}, not {cuts}")
         return rule
     weights, labels = config.get("weights", {}), {dspy_label(value): label_of(value) for value in output.values}
     if not is_mapping(weights) or not weights.keys() <= labels.keys():
@@ -97,7 +98,7 @@ def _check_criteria(output: DecidingOutput, given: Any) -> None:
         hint = 'are descriptions of "true" and "false"'
     else:
         labels = [dspy_label(value) for value in output.values]
-        fits = is_mapping(given) and given.keys() == {*labels}
+        fits = is_mapping(given) and set[Any](given) == {*labels}
         hint = f"are descriptions of {', '.join(labels)}"
     if not fits:
         raise _wrong(what, hint)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar, Literal, Self, cast, get_args
 
@@ -59,7 +59,8 @@ def asked_type(kind: EvidenceKind, values: Sequence[Any], criteria: Any, is_mean
         return Annotated[float if is_mean else int, Criteria(*levels)]
     bare: Any = bool if kind == "bool" else Literal[tuple(values)]
     labels = {"true": True, "false": False} if kind == "bool" else {dspy_label(value): value for value in values}
-    described = {label_of(labels[label]): _text(each) for label, each in (criteria or {}).items() if each}
+    described_by: dict[str, Any] = dict(criteria or {})
+    described = {label_of(labels[label]): _text(each) for label, each in described_by.items() if each}
     return Annotated[bare, Criteria(described)] if described else bare
 
 
@@ -102,7 +103,7 @@ class _Decision(Type):
     def __reduce__(self) -> Any:
         base = next(each for each in (Noul, Choice, Score) if isinstance(self, each))
         values = get_args(type(self).model_fields["value"].annotation) if base is Choice else ()
-        return _remade, (base, self._criteria, tuple((type(each), each) for each in values), self.model_dump())
+        return _remade, (base, self._criteria, _typed(values), self.model_dump())
 
 
 class Noul(_Decision):
@@ -153,9 +154,11 @@ class Score(_Decision):
     level: SkipJsonSchema[int | None] = Field(default=None, ge=0, strict=True)
 
     def __class_getitem__(cls, options: Any) -> Any:
-        if not isinstance(options, tuple) or len(options) < 2 or None in options:
+        given: Any = options
+        levels: list[Any] = list(given) if isinstance(options, tuple) else []
+        if len(levels) < 2 or None in levels:
             raise SignatureError('Score has two levels or more (making a type). Write Score["poor", "excellent"].')
-        return _configured(Score, f"[{', '.join(json_text('A level', each) for each in options)}]", ())
+        return _configured(Score, f"[{', '.join(json_text('A level', each) for each in levels)}]", ())
 
     @classmethod
     def of_evidence(cls, evidence: Evidence, rule: DecisionRule) -> Self:
@@ -193,7 +196,7 @@ class Choice(_Decision):
         if len({dspy_label(value) for value, _ in pairs}) < len(pairs):
             raise SignatureError("Two values of Choice have one text (making a type). Rename one: 1 and '1' are alike.")
         described = [f"{json.dumps(dspy_label(value))}: {json_text('A criterion', text)}" for value, text in pairs]
-        return _configured(Choice, f"{{{', '.join(described)}}}", tuple((type(value), value) for value, _ in pairs))
+        return _configured(Choice, f"{{{', '.join(described)}}}", _typed(value for value, _ in pairs))
 
     @classmethod
     def of_evidence(cls, evidence: Evidence, rule: DecisionRule) -> Self:
@@ -208,12 +211,24 @@ class Choice(_Decision):
         )
 
 
+def _typed(values: Iterable[Any]) -> tuple[tuple[type[Any], Any], ...]:
+    found: list[tuple[type[Any], Any]] = [(type(value), value) for value in values]
+    return tuple(found)
+
+
 def _pairs(options: Any) -> list[tuple[Any, Any]]:
-    is_one = isinstance(options, tuple) and len(options) == 2 and not isinstance(options[0], tuple)
-    pairs = (options,) if is_one else options
-    if not isinstance(pairs, tuple) or not pairs or any(not isinstance(p, tuple) or len(p) != 2 for p in pairs):
+    given: Any = options
+    pairs: list[Any] = list(given) if isinstance(options, tuple) else []
+    if len(pairs) == 2 and not isinstance(pairs[0], tuple):
+        pairs = [given]
+    if {_size(pair) for pair in pairs} != {2}:
         raise SignatureError("Criteria are pairs of a value and its description (making a type). Write (value, text).")
-    return list(cast("tuple[tuple[Any, Any], ...]", pairs))
+    return pairs
+
+
+def _size(pair: Any) -> int:
+    given: Any = pair
+    return len(given) if isinstance(pair, tuple) else 0
 
 
 @lru_cache(maxsize=512)  # by the types of values too: 1 equals True

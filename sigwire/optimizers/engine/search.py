@@ -69,8 +69,9 @@ class Rows:
             if part:
                 check_devset(part, student, name)
         types = types_of(student)
-        named = [tuple(_named(each, examples, types) for each in part) for part in (train, val, test)]
-        return cls(examples, *(tuple(dict.fromkeys(part)) for part in named), drawn=named[0])
+        drawn, *others = (tuple(_named(each, examples, types) for each in part) for part in (train, val, test))
+        one, two = (tuple(dict.fromkeys(part)) for part in others)
+        return cls(examples, tuple(dict.fromkeys(drawn)), one, two, drawn)
 
     def given(self, must_hold: object, student: object) -> tuple[str, ...]:
         """Return the rows of the examples that must hold; nothing for a function."""
