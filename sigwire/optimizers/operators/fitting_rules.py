@@ -11,14 +11,16 @@ from sigwire.core.evidence import DecisionRule, Evidence
 from sigwire.core.json import JsonValue
 from sigwire.errors import suggest
 from sigwire.evaluate.cell import Cell
+from sigwire.modules.chain_of_thought import ChainOfThought
 from sigwire.modules.module import Module
+from sigwire.modules.tree import Predictor
 from sigwire.optimizers.candidate import Candidate, cascades_of, tunable
-from sigwire.optimizers.operators.deciding import Alternative, Observed, ObservedOutput, alternatives, held_up
+from sigwire.optimizers.operators.deciding import Alternative, Observed, ObservedOutput, alternatives, folds_of, held_up
 from sigwire.optimizers.rule import Measure, RuleSteps, RunKey
 from sigwire.optimizers.task import Task
 from sigwire.signatures.criteria import deciding_outputs
 
-__all__ = ["RuleFit", "no_evidence_text", "rules_of", "without_person"]
+__all__ = ["RuleFit", "is_one_call", "no_evidence_text", "rules_of", "without_person"]
 
 Rules: TypeAlias = Mapping[str, DecisionRule]
 """The rule of each output, by slot."""
@@ -31,13 +33,12 @@ class RuleFit:
     """The rules of a program while they are fitted, the evidence of its outputs, and the scores of decided rows.
 
     ``is_one_call``: the program is one predictor, so that equal decisions give equal scores; a row is run once for each.
-    ``folds``: training rows in parts; a number changes only if its gain holds on them.
+    ``folds``: in how many parts of the training rows a number's gain must hold.
     """
 
-    def __init__(
-        self, task: Task, is_one_call: bool, rules: Rules, folds: Sequence[Sequence[str]] | None = None
-    ) -> None:
-        self._task, self._is_one_call, self._folds = task, is_one_call, folds
+    def __init__(self, task: Task, is_one_call: bool, rules: Rules, folds: int | None = None) -> None:
+        self._task, self._is_one_call = task, is_one_call
+        self._folds = None if folds is None else folds_of(task.drawn, folds, task.rng("folds").shuffle)
         self._start, self.rules = dict(rules), dict(rules)
         self.outputs: dict[str, ObservedOutput] = {}
         self._scores: dict[tuple[str, object], float] = {}
@@ -131,6 +132,11 @@ class RuleFit:
         return tuple(
             (slot, other.decided(row, self.rules[slot])) for slot, other in self.outputs.items() if slot != output.slot
         )
+
+
+def is_one_call(program: object) -> bool:
+    """Return True for a program that is one predictor."""
+    return isinstance(program, Predictor | ChainOfThought)
 
 
 def rules_of(program: Module) -> dict[str, DecisionRule]:

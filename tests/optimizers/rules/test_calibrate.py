@@ -474,5 +474,5 @@ def test_threshold_may_be_zero() -> None:
 
 @pytest.mark.parametrize("options", [{"folds": 1}, {"folds": 3, "risk": 0.1}])
 def test_folds_are_two_or_more_and_no_bound(options: Any) -> None:
-    with pytest.raises(ConfigurationError, match=r"folds .* \(making Calibrate\)"):
+    with pytest.raises(ConfigurationError, match=r"folds=\d is 2 or more, without risk= \(making"):
         Calibrate(exact, **options)
