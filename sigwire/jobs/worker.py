@@ -64,8 +64,8 @@ def run_chunk(job_text: str, chunk_text: str) -> str:
 
     ``job_text`` is that of ``Job.text``. Called again with the same texts, it makes no second call for a finished row, and
     none for a row that was under way in a call that ended without an answer: ``lost`` names it.
-    The context of the caller does not count, as in the thread of a pool: a budget that is open in it is the coordinator's, which
-    would wait for what the same call holds of it.
+    The context of the caller does not count, as in the thread of a pool: the coordinator charges the budgets that are open
+    there, and would wait for what the same call holds of them.
     """
     return Context().run(_run_chunk, job_text, chunk_text)
 

@@ -11,10 +11,12 @@ from sigwire.core.request import Request
 from sigwire.experiments.planning import ExperimentPlan
 from sigwire.lm.client import LM
 from sigwire.lm.policy.money.prices import Price
+from sigwire.lm.preview.preview import Preview, preview_of
 from sigwire.modules.agents.react import ReAct
 from sigwire.modules.chain_of_thought import ChainOfThought
 from sigwire.modules.predict import Predict
 from sigwire.optimizers.rules.gepa import GEPA
+from sigwire.optimizers.rules.labeled_few_shot import LabeledFewShot
 from sigwire.testing import FakeProvider
 from tests.experiments.grid import CountingLM, data, exact, grid, random_search
 from tests.optimizers.stub import label, number_of
@@ -55,6 +57,24 @@ def test_plan_names_a_model_without_a_price() -> None:
     plan = grid(models={"mini": priced(), "free": CountingLM(model="nobody/knows-1")}, optimizers=None).plan()
     assert (plan.money, plan.most_money, plan.unpriced) == (None, None, ("nobody/knows-1",))
     assert "price unknown of nobody/knows-1" in str(plan)
+
+
+class PreviewedLM(CountingLM):
+    """Counts the requests that are previewed."""
+
+    previews = 0
+
+    def preview(self, request: Request) -> Preview:
+        self.previews += 1
+        return preview_of(self, request)
+
+
+def test_plan_previews_the_test_rows_of_a_program_once_for_all_its_optimizers_and_seeds() -> None:
+    lm = PreviewedLM()
+    optimizers = {"none": None, "three": LabeledFewShot(3), "four": LabeledFewShot(4)}
+    grid(programs=Predict("question -> answer"), models=lm, optimizers=optimizers, seeds=range(5)).plan()
+    measured, searched = 5 + 1, 3 + 1  # test rows and the longest of them; training rows and a request that writes
+    assert lm.previews == measured + 2 * searched
 
 
 @pytest.mark.parametrize(("seeds", "is_warned"), [(range(4), True), (range(5), False)])
