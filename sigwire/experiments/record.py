@@ -37,7 +37,7 @@ from sigwire.experiments.point import AXES
 from sigwire.lm.secrets import redact_url, storable_options
 from sigwire.modules.module import Module
 from sigwire.modules.preview.whole_program import first_previews
-from sigwire.optimizers.engine.identity import program_digest
+from sigwire.optimizers.engine.identity import program_digest, writer_of
 from sigwire.settings import current
 
 if TYPE_CHECKING:
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "FORMAT",
+    "KEYS",
     "changes_of",
     "check_record",
     "environment",
@@ -59,6 +60,9 @@ __all__ = [
 ]
 
 FORMAT = 1
+KEYS = (
+    "format", "axes", "seeds", "arms", "metrics", "options", "data", "fingerprint", "models", "points", "environments",
+)  # fmt: skip
 _PARTS = ("train", "dev", "test")
 _LOCK_FILES = ("uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "requirements.txt")
 _MOST_NAMED = 3
@@ -70,7 +74,9 @@ _NO_PART_OF_A_SEARCH = frozenset(
 
 def record_of(experiment: ExperimentOptions) -> JsonObject:
     """Return the record of an experiment that has not run."""
-    options = ("repeat", "cluster", "interval", "failure_score", "timeout")
+    options = {
+        name: getattr(experiment, name) for name in ("repeat", "cluster", "interval", "failure_score", "timeout")
+    }
     return {
         "type": "experiment",
         "format": FORMAT,
@@ -78,7 +84,7 @@ def record_of(experiment: ExperimentOptions) -> JsonObject:
         "seeds": [*cast("Sequence[int]", experiment.seeds)],
         "arms": [[arm[axis] for axis in AXES] for arm in experiment.arms],
         "metrics": [*experiment.metrics],
-        "options": {name: getattr(experiment, name) for name in options},
+        "options": {**options, "rollout_id": current().rollout_id},
         "data": {label: _data_of(split) for label, split in experiment.datasets.items()},
         "fingerprint": _fingerprint_of(experiment),
         "models": {label: _model_of(model) for label, model in experiment.models.items() if model is not None},
@@ -157,6 +163,8 @@ def _read_search(reader: PartReader, search: Search) -> None:
             reader.parts[f"option `{name}`"] = digest(reader.value(value, name))
     if search.teacher is not None:
         reader.parts["teacher"] = digest(reader.value(search.teacher, "teacher"))
+    if reader.asks_default or writer_of(optimizer) is not optimizer.prompt_model:
+        reader.model(current().lm, "the settings")
 
 
 def _model_of(model: Any) -> JsonObject:

@@ -170,7 +170,7 @@ class ExperimentRun:
         """Search and measure. Return ``None`` if the budget is spent, or if the measurement is that of another point."""
         labels, files = point.labels, PointFiles(self._folder.path, point)
         program, report = self._experiment.program_of(labels), None
-        files.folder.mkdir(parents=True, exist_ok=True)
+        files.make()
         if labels["optimizer"] in self._searches:
             with self._cassette(files, "search"):
                 program = yield from self._experiment.search_steps(
