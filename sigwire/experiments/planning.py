@@ -25,11 +25,14 @@ from sigwire.modules.module import Module
 from sigwire.optimizers.engine.plan import Amount
 from sigwire.optimizers.engine.sizes import size_of_program
 from sigwire.settings import context, current
+from sigwire.show.card import BoundedRepr
+from sigwire.show.cleaning import inline
 from sigwire.show.numbers import count, money_text
 
 __all__ = ["ExperimentPlan", "PlannedPoint", "plan_of"]
 
 _WIDTH = 80
+_MOST_OF_HEAD = 300  # characters
 _ROWS = 8  # that are previewed
 _FEW_SEEDS = 5
 _NOTHING = Amount(0, 0, 0)
@@ -38,7 +41,7 @@ _Cost: TypeAlias = tuple[float | None, float | None, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedPoint:
+class PlannedPoint(BoundedRepr):
     """A point that is to be run. ``runs``: of the program on test rows; ``calls``: of models, its search included.
 
     ``money`` and ``most_money``: US dollars, expected and at most; ``None`` if a price is unknown, of the models ``unpriced``.
@@ -96,23 +99,27 @@ class ExperimentPlan:
         """Whether calls and money are a lower bound, because an agent decides how often it calls."""
         return any(each.is_least for each in self.points)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
+        return f"ExperimentPlan({inline(self._head, _MOST_OF_HEAD)})"
+
+    @property
+    def _head(self) -> str:
         at_least = "at least " if self.is_least else ""
         money = (
             f"price unknown of {', '.join(self.unpriced) or 'its models'}"
             if self.money is None or self.most_money is None
             else f"≈ {money_text(self.money)}, {'at least' if self.is_least else f'at most {money_text(self.most_money)}'}"
         )
-        head = f"{count(len(self.points), 'point')}, {at_least}{self.calls} calls; {money}"
-        lines = textwrap.wrap(head, _WIDTH, subsequent_indent="  ")
+        return f"{count(len(self.points), 'point')}, {at_least}{self.calls} calls; {money}"
+
+    def __str__(self) -> str:
+        lines = textwrap.wrap(self._head, _WIDTH, subsequent_indent="  ")
         if self.finished:
             lines.append(f"{count(self.finished, 'point')} of the folder finished and not counted")
         lines += _table(self.points)
         for warning in self.warnings:
             lines += textwrap.wrap(f"warning: {warning}", _WIDTH, subsequent_indent="  ")
         return "\n".join(lines)
-
-    __repr__ = __str__
 
 
 def _sum(amounts: Iterable[float | None]) -> float | None:

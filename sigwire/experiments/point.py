@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from sigwire.show.card import BoundedRepr
+
 if TYPE_CHECKING:
     from sigwire.evaluate.result import EvaluationResult
     from sigwire.optimizers.reports.report import OptimizationReport
@@ -21,7 +23,7 @@ SEPARATOR = " · "
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class Point(BoundedRepr):
     """An arm at a seed. ``labels`` has the label of every axis of ``AXES``; ``arm`` is the name that tables show."""
 
     labels: Mapping[str, str]
@@ -30,7 +32,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class MeasuredPoint:
+class MeasuredPoint(BoundedRepr):
     """The findings at a point: the measurement on test rows, and the search before it (None without an optimizer).
 
     ``shared`` is True where the search kept its student and the measurement is that of the arm without an optimizer.

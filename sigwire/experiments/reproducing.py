@@ -270,8 +270,8 @@ def _live(
     runs, others = ((found or {}).get("environments") for found in (result.record, read_record(Path(out))))
     if is_same or (runs and runs == others):
         raise ConfigurationError(
-            f"out={os.fspath(out)!r} is the folder that is reproduced{'' if is_same else ', or a copy of it'} (reproducing): its "
-            "answers would be compared with themselves. Name another folder."
+            f"out={os.fspath(out)!r} is the folder that is reproduced{'' if is_same else ', or a copy of it'} (reproducing): "
+            "its answers would be compared with themselves. Name another folder."
         )
     with context(fresh=True):
         again = experiment.run(out)

@@ -159,7 +159,7 @@ def test_point_whose_folder_cannot_be_made_ends_the_run_with_the_result(tmp_path
     one().run(tmp_path / "run", progress=False, budget=Budget(calls=0))
     shutil.rmtree(tmp_path / "run" / "points")
     (tmp_path / "run" / "points").touch()
-    with pytest.raises(StateError, match="program.json cannot be written") as caught:
+    with pytest.raises(StateError, match=r"program\.json cannot be written") as caught:
         one().run(tmp_path / "run", progress=False)
     assert getattr(caught.value, "result").status == "partial"  # noqa: B009
     (tmp_path / "run" / "points").unlink()
