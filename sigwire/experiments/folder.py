@@ -125,7 +125,7 @@ class PointFiles:
             return None
         try:
             found = load_run(self.records, program)
-        except DataError:  # its first line was torn, by a kill or a full disk: the measurement begins anew
+        except DataError:  # its first line was torn, by a kill or a full disk: the measurement starts again
             return None
         is_whole = found.status == "complete" and len(found.records) == runs
         if not is_whole or any(record.is_run_again or record.is_unscored for record in found.records):

@@ -17,9 +17,8 @@ from typing import Any, TypeAlias
 
 from sigwire.core.example import Example
 from sigwire.core.response import Usage
-from sigwire.experiments.declaration import ExperimentOptions
 from sigwire.experiments.folder import point_key, read_record, stored_points, twins_of
-from sigwire.experiments.point import AXES, Point
+from sigwire.experiments.point import AXES, Grid, Point
 from sigwire.experiments.record import check_record, record_of
 from sigwire.modules.module import Module
 from sigwire.optimizers.engine.plan import Amount
@@ -154,7 +153,7 @@ def _table(points: Sequence[PlannedPoint]) -> list[str]:
 # --- the points
 
 
-def plan_of(experiment: ExperimentOptions, folder: str | os.PathLike[str] | None = None) -> ExperimentPlan:
+def plan_of(experiment: Grid, folder: str | os.PathLike[str] | None = None) -> ExperimentPlan:
     """Return the plan of a run. Raises ``ConfigurationError`` if the folder is of another experiment."""
     searches = [label for label, search in experiment.optimizers.items() if search is not None]
     points, twins = experiment.points, twins_of(experiment.points, searches)
@@ -189,7 +188,7 @@ def _warnings(seeds: Mapping[str, int], optimizers: int) -> tuple[str, ...]:
 
 
 def _planned(
-    experiment: ExperimentOptions,
+    experiment: Grid,
     point: Point,
     costs: dict[tuple[str, ...], _Cost],
     longest: Mapping[str, Example],

@@ -42,8 +42,8 @@ from sigwire.settings import current
 
 if TYPE_CHECKING:
     from sigwire.core.example import Example
-    from sigwire.experiments.declaration import ExperimentOptions, Search
-    from sigwire.experiments.point import MeasuredPoint
+    from sigwire.experiments.declaration import Search
+    from sigwire.experiments.point import Grid, MeasuredPoint
 
 __all__ = [
     "FORMAT",
@@ -72,7 +72,7 @@ _NO_PART_OF_A_SEARCH = frozenset(
 )
 
 
-def record_of(experiment: ExperimentOptions) -> JsonObject:
+def record_of(experiment: Grid) -> JsonObject:
     """Return the record of an experiment that has not run."""
     options = {
         name: getattr(experiment, name) for name in ("repeat", "cluster", "interval", "failure_score", "timeout")
@@ -104,7 +104,7 @@ def _data_of(split: Any) -> JsonObject:
     return {**found, "equal_rows": len(duplicates(rows))}
 
 
-def _fingerprint_of(experiment: ExperimentOptions) -> JsonObject:
+def _fingerprint_of(experiment: Grid) -> JsonObject:
     """Return the digests of each label and each metric, and what cannot be compared."""
     unknown: list[str] = []
     labels: JsonObject = {}
@@ -142,7 +142,7 @@ def _parts_of(axis: str, value: Any, unknown: list[str]) -> JsonObject:
     return {**reader.parts}
 
 
-def _without_models(program: Any, experiment: ExperimentOptions) -> tuple[Any, object]:
+def _without_models(program: Any, experiment: Grid) -> tuple[Any, object]:
     """Return a program and the model of the settings; without models, if those of the grid replace all of them."""
     if any(model is None or is_mapping(model) for model in experiment.models.values()):
         return program, current().lm

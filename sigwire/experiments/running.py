@@ -12,10 +12,10 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from sigwire.core.json import JsonObject
 from sigwire.effects.emitting import Emit
@@ -25,7 +25,6 @@ from sigwire.evaluate.reporters import reporter_of
 from sigwire.evaluate.result import EvaluationResult
 from sigwire.evaluate.rows.in_flight import RowsInFlight
 from sigwire.evaluate.running.run import EvaluationInterrupted
-from sigwire.experiments.declaration import ExperimentOptions
 from sigwire.experiments.folder import (
     ExperimentFolder,
     PointFiles,
@@ -36,8 +35,8 @@ from sigwire.experiments.folder import (
     stored_points,
     twins_of,
 )
-from sigwire.experiments.point import MeasuredPoint, Point
-from sigwire.experiments.progress import PointCounter
+from sigwire.experiments.point import Grid, MeasuredPoint, Point
+from sigwire.experiments.progress import ExperimentProgress, PointCounter
 from sigwire.experiments.record import environment, merged_record, point_facts, record_of, served_models
 from sigwire.keywords import check_whole
 from sigwire.lm.policy.money.opened import open_budgets
@@ -53,7 +52,7 @@ if TYPE_CHECKING:
     from sigwire.jobs.submissions import ExecutorLike
     from sigwire.lm.policy.money.budget import Budget
 
-__all__ = ["ExperimentRun", "PointDone"]
+__all__ = ["ExperimentRun", "PointDone", "RunOptions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +69,29 @@ class PointDone(BoundedRepr):
         return self.measured.point
 
 
+class RunOptions(TypedDict, total=False):
+    """Options of ``run``, ``arun`` and the streams of an ``Experiment``, by keyword.
+
+    ``budget``: around everything; budgets of optimizers nest in it. If it is spent, nothing is raised: ``status`` is "partial",
+    and the same call goes on. ``parallel`` (1): points at once; ``num_threads``: rows at once in each. ``executor``: of the
+    rows, as of ``Evaluate``; points have no cassettes then. ``cassettes`` (True): record the traffic of each point, for
+    ``reproduce``. ``progress`` ("auto"): as of ``Evaluate``.
+    """
+
+    budget: Budget | None
+    parallel: int
+    num_threads: int | None
+    executor: ExecutorLike | None
+    cassettes: bool
+    progress: Callable[[ExperimentProgress], object] | str | bool | None
+
+
 class ExperimentRun:
-    """A run of an experiment, from its folder to its result. ``Experiment.run`` has the meanings of the options."""
+    """A run of an experiment, from its folder to its result. ``RunOptions`` has the meanings of the options."""
 
     def __init__(
         self,
-        experiment: ExperimentOptions,
+        experiment: Grid,
         folder: str | os.PathLike[str],
         *,
         budget: Budget | None = None,

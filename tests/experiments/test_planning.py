@@ -64,7 +64,8 @@ class PreviewedLM(CountingLM):
 
     previews = 0
 
-    def preview(self, request: Request) -> Preview:
+    def preview(self, request: Request | str) -> Preview:
+        assert isinstance(request, Request)
         self.previews += 1
         return preview_of(self, request)
 

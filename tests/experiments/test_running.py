@@ -366,6 +366,14 @@ def test_option_of_a_run_that_is_wrong_is_refused(option: dict[str, Any], tmp_pa
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_unknown_option_of_a_run_is_refused_at_the_call(driver: str, tmp_path: Path) -> None:
+    call: Any = getattr(grid(), driver)
+    with pytest.raises(ConfigurationError, match=r"no option 'num_thread' .* Did you mean num_threads\?"):
+        asyncio.run(call(tmp_path / "run", num_thread=2)) if driver == "arun" else call(tmp_path / "run", num_thread=2)
+    assert not (tmp_path / "run").exists()
+
+
 def test_metric_of_the_experiment_is_called_with_each_test_row_once(tmp_path: Path) -> None:
     seen: list[str] = []
 

@@ -72,7 +72,7 @@ def test_journal_of_texts_that_another_model_of_the_settings_wrote_is_refused(
         optimizer(metric=exact, journal=path, budget=1).compile(student, trainset=ROWS)
     with (
         sigwire.context(lm=FakeLM(model="b")),
-        pytest.raises(StateError, match="of another search: .*model") if is_refused else nullcontext(),
+        pytest.raises(StateError, match=r"of another search: .*model") if is_refused else nullcontext(),
     ):
         optimizer(metric=exact, journal=path, budget=1).compile(student, trainset=ROWS)
 

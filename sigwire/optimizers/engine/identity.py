@@ -5,7 +5,7 @@ Threads, files and listeners change none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from inspect import signature
 from typing import Any, Protocol
 
@@ -124,7 +124,8 @@ def writer_of(optimizer: Any) -> object:
 
 def _writes(optimizer: Any) -> bool:
     steps: Mapping[str, object] | None = getattr(optimizer, "optimizers", None)
-    return any(map(_writes, steps.values())) if steps else "prompt_model" in signature(type(optimizer)).parameters
+    make: Callable[..., object] = optimizer.__class__
+    return any(map(_writes, steps.values())) if steps else "prompt_model" in signature(make).parameters
 
 
 def search_fingerprint(
