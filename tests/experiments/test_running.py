@@ -90,7 +90,7 @@ def test_result_does_not_depend_on_driver_parallel_points_and_threads(
 
 
 def test_requests_lie_within_the_plan(tmp_path: Path) -> None:
-    one = searching()
+    one = searching(seeds=(3,))
     plan = one.plan(tmp_path / "run")
     one.run(tmp_path / "run", progress=False)
     assert plan.calls.min <= calls(one) <= plan.calls.max
@@ -99,7 +99,7 @@ def test_requests_lie_within_the_plan(tmp_path: Path) -> None:
 
 
 def test_finished_run_asks_nothing_again_and_writes_no_environment(tmp_path: Path) -> None:
-    one = searching()
+    one = searching(seeds=(3,))
     first = one.run(tmp_path / "run", progress=False)
     asked, record = calls(one), (tmp_path / "run" / "experiment.json").read_text()
     again = one.run(tmp_path / "run", progress=False)

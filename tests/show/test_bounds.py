@@ -90,7 +90,7 @@ MEASURED = EvaluationResult.make("m", [], [], [], header={}, metric_names=["m"])
 
 POINT = Point({"program": LONG}, LONG, 0)
 ROWS = tuple(Example(question=f"{n}", answer="a").with_inputs("question") for n in range(3))
-GRID = {
+GRID: dict[str, Any] = {
     "programs": Predict("question -> answer"),
     "datasets": DataSplit((), (), ROWS),
     "metric": sigwire.answer_exact_match,
@@ -167,11 +167,11 @@ OTHERS = set(
 Adapter BaseCallback BaseLM BatchLM BestOfN BetterTogether BootstrapFewShot BootstrapFewShotWithOptuna
 BootstrapFewShotWithRandomSearch BootstrapRS Budget Calibrate Calibration Cascade Certificate Compaction COPRO Capabilities
 Cassette ChainOfThought ChatAdapter ChatSession CodeAct CodeLimits Comparison CompleteAndGrounded Embedder Embeddings
-EmbeddingsWithScores Ensemble Evaluate EvaluationProgress EvaluationResult ExampleDone FakeLM FetchPolicy GEPA Health InferRules Injected JSONAdapter Journal KNN KNNFewShot LM LabeledFewShot
-LanguageModel Limit LimitState Memory MIPROv2 MapResult ModelCall Module MontyInterpreter MultiChainComparison
-OptimizationReport Optimizer Parallel PortableHistory Predict Preview Price ProgramDifference ProgramOfThought RLM ReAct
-Refine Reasoning RetryPolicy Router SIMBA SearchProgress SemanticF1 Signature Skills SubprocessInterpreter Timeout Tool
-Toolbox TwoStepAdapter Usage Verification Where XMLAdapter
+EmbeddingsWithScores Ensemble Evaluate EvaluationProgress EvaluationResult ExampleDone FakeLM FetchPolicy GEPA Health
+InferRules Injected JSONAdapter Journal KNN KNNFewShot LM LabeledFewShot LanguageModel Limit LimitState Memory MIPROv2
+MapResult ModelCall Module MontyInterpreter MultiChainComparison OptimizationReport Optimizer Parallel PortableHistory
+Predict Preview Price ProgramDifference ProgramOfThought RLM ReAct Refine Reasoning RetryPolicy Router SIMBA SearchProgress
+SemanticF1 Signature Skills SubprocessInterpreter Timeout Tool Toolbox TwoStepAdapter Usage Verification Where XMLAdapter
 """.split()
 )
 
