@@ -26,7 +26,7 @@ from sigwire.core.narrow import is_object
 from sigwire.errors import ConfigurationError, DataError, InputError, StateError
 from sigwire.evaluate.figures.stored_run import load_run
 from sigwire.evaluate.result import EvaluationResult
-from sigwire.experiments.point import AXES, MeasuredPoint, Point, arm_name
+from sigwire.experiments.point import AXES, Grid, MeasuredPoint, Point, arm_name
 from sigwire.experiments.record import FORMAT, KEYS, check_record, labels_of, text_of
 from sigwire.files.lock import HeldFile
 from sigwire.files.whole import write_whole
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ExperimentFolder",
     "PointFiles",
+    "finished_points",
     "keeps_student",
     "load_experiment",
     "made_result",
@@ -47,7 +48,7 @@ __all__ = [
     "points_of",
     "read_record",
     "result_of",
-    "stored_points",
+    "searches_of",
     "twins_of",
 ]
 
@@ -144,6 +145,17 @@ def point_key(point: Point) -> str:
     parts = [re.sub(r"[^a-z0-9]+", "-", each.lower()).strip("-") for each in labels if each not in ("default", "none")]
     text = "-".join(filter(None, parts))[:_MOST_CHARACTERS].strip("-") or "default"
     return f"{text}-s{point.seed}-{sha256(dumps([*labels, point.seed]).encode()).hexdigest()[:8]}"
+
+
+def finished_points(folder: Path, experiment: Grid) -> dict[str, MeasuredPoint]:
+    """Return the finished points of an experiment in a folder, by key."""
+    runs = {label: experiment.repeat * len(split.test) for label, split in experiment.datasets.items()}
+    return stored_points(folder, experiment.points, searches_of(experiment), runs)
+
+
+def searches_of(experiment: Grid) -> list[str]:
+    """Return the labels of the optimizers that search."""
+    return [label for label, search in experiment.optimizers.items() if search is not None]
 
 
 def stored_points(

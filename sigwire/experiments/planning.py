@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from sigwire.core.example import Example
 from sigwire.core.response import Usage
-from sigwire.experiments.folder import point_key, read_record, stored_points, twins_of
+from sigwire.experiments.folder import finished_points, point_key, read_record, searches_of, twins_of
 from sigwire.experiments.point import AXES, Grid, Point
 from sigwire.experiments.record import check_record, record_of
 from sigwire.modules.module import Module
@@ -155,13 +155,12 @@ def _table(points: Sequence[PlannedPoint]) -> list[str]:
 
 def plan_of(experiment: Grid, folder: str | os.PathLike[str] | None = None) -> ExperimentPlan:
     """Return the plan of a run. Raises ``ConfigurationError`` if the folder is of another experiment."""
-    searches = [label for label, search in experiment.optimizers.items() if search is not None]
+    searches = searches_of(experiment)
     points, twins = experiment.points, twins_of(experiment.points, searches)
     finished = set[str]()
     if folder is not None and (record := read_record(Path(folder))) is not None:
         check_record(record, record_of(experiment), str(folder))
-        runs = {label: experiment.repeat * len(split.test) for label, split in experiment.datasets.items()}
-        finished = {*stored_points(Path(folder), points, searches, runs)}
+        finished = {*finished_points(Path(folder), experiment)}
     arms: dict[tuple[str, ...], PlannedPoint] = {}
     costs: dict[tuple[str, ...], _Cost] = {}  # optimizers measure the same program
     longest = {label: max(split.test, key=_length) for label, split in experiment.datasets.items()}

@@ -28,11 +28,12 @@ from sigwire.evaluate.running.run import EvaluationInterrupted
 from sigwire.experiments.folder import (
     ExperimentFolder,
     PointFiles,
+    finished_points,
     keeps_student,
     made_result,
     point_key,
     points_of,
-    stored_points,
+    searches_of,
     twins_of,
 )
 from sigwire.experiments.point import Grid, MeasuredPoint, Point
@@ -113,7 +114,7 @@ class ExperimentRun:
             {} if executor is None else {"executor": executor}
         )  # else that of the optimizer
         self._cassettes = cassettes and executor is None
-        self._searches = [label for label, search in experiment.optimizers.items() if search is not None]
+        self._searches = searches_of(experiment)
         self._twins = twins_of(experiment.points, self._searches)
         self._in_flight = RowsInFlight("point")
         self._lock = threading.Lock()
@@ -131,7 +132,7 @@ class ExperimentRun:
         with _held(ExperimentFolder(self._path, new)) as folder:
             self._folder = folder
             record = new if folder.record is None else merged_record(folder.record, new)
-            self._found = stored_points(folder.path, experiment.points, self._searches, self._runs())
+            self._found = finished_points(folder.path, experiment)
             pending = [point for point in experiment.points if point_key(point) not in self._found]
             for measured in self._found.values():
                 self._reporter.update(measured)
@@ -247,11 +248,6 @@ class ExperimentRun:
         """Return True for an error that follows from a spent budget around the run."""
         is_refused = any(isinstance(each, BudgetSpent) for each in (error, error.__cause__))
         return is_refused or (isinstance(error, SearchPaused) and self._is_budget_spent())
-
-    def _runs(self) -> dict[str, int]:
-        """Return the runs of a measurement, by data set."""
-        experiment = self._experiment
-        return {label: experiment.repeat * len(split.test) for label, split in experiment.datasets.items()}
 
     def _missing(self) -> bool:
         return len(self._found) < len(self._experiment.points)
