@@ -92,7 +92,12 @@ def _check_label(name: str, label: object) -> None:
 
 
 def checked_seeds(given: object) -> tuple[int, ...]:
-    """Return the seeds, distinct whole numbers; one may stand alone."""
+    """Return the seeds, distinct whole numbers."""
+    if type(given) is int:
+        raise ConfigurationError(
+            f"seeds={given} is one seed or a number of seeds (declaring an experiment). Write range({given}) for so many, or "
+            f"({given},) for this one."
+        )
     try:
         seeds = tuple(cast("Iterable[Any]", given))
     except TypeError:

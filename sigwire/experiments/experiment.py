@@ -27,6 +27,7 @@ from sigwire.keywords import ChecksKeywords, check_keywords
 from sigwire.modules.module import Module
 from sigwire.optimizers.candidate import Candidate, applied
 from sigwire.settings import current
+from sigwire.show.numbers import count
 
 if TYPE_CHECKING:
     from sigwire.adapters.base import Adapter
@@ -229,7 +230,7 @@ class Experiment(ChecksKeywords):
     def __repr__(self) -> str:
         sizes = [f"{len(labels)} {OPTION_OF[axis]}" for axis, labels in self.axes.items() if len(labels) > 1]
         seeds = len(cast("tuple[int, ...]", self.seeds))
-        return f"Experiment({', '.join([*sizes, f'{seeds} seed' + 's' * (seeds != 1)])}: {len(self.points)} points)"
+        return f"Experiment({', '.join([*sizes, count(seeds, 'seed')])}: {count(len(self.points), 'point')})"
 
 
 def _streamed(steps: Steps[ExperimentResult]) -> Generator[PointDone | Finished, None, ExperimentResult]:

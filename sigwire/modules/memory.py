@@ -21,7 +21,7 @@ from threading import RLock
 from sigwire.core.json import dumps
 from sigwire.core.tools.tool import Tool
 from sigwire.core.words import WordIndex
-from sigwire.errors import ConfigurationError, RetryTool, StateError, ToolFailed
+from sigwire.errors import ConfigurationError, InputError, RetryTool, StateError, ToolFailed
 from sigwire.files.database import Database, Form, OtherForm, trouble_of
 from sigwire.keywords import ChecksKeywords
 from sigwire.show.card import BoundedRepr
@@ -95,7 +95,14 @@ class Memory(ChecksKeywords):
         )
 
     def add(self, text: str, about: str = "") -> Note:
-        """Keep a note, and return it. A text that the scope has is kept once. Raises ``ToolFailed`` beyond ``max_notes``."""
+        """Keep a note, and return it. A text that the scope has is kept once.
+
+        Raises ``InputError`` for an empty text or one of more than 2,000 characters, and ``ToolFailed`` beyond ``max_notes``.
+        """
+        for name, given in (("text of a note", text), ("about of a note", about)):
+            _check_text(name, given, "keeping a note")
+        if problem := _problem(text, about):
+            raise InputError(f"{problem} (keeping a note). Write one fact.")
         text, about = _storable(text), _storable(about)
         id, created = _id_of(self.scope, text), time.time()
         with self._writing() as connection:
@@ -115,7 +122,13 @@ class Memory(ChecksKeywords):
             return tuple(Note(*row[1:]) for row in connection.execute(f"{_READ} ORDER BY number", (self.scope,)))
 
     def search(self, query: str, count: int = 8) -> tuple[Note, ...]:
-        """Return the ``count`` notes that fit a query best by their words, the best first; of equal ones the newest last."""
+        """Return the ``count`` notes that fit a query best by their words, the best first; of equal ones the newest last.
+
+        Raises ``InputError`` for another query than a text, and for no number above 0.
+        """
+        _check_text("query", query, "searching notes")
+        if not isinstance(count, int) or count < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InputError(f"count is a number above 0, not {count!r:.60} (searching notes). Leave it out for 8.")
         with self._lock:
             self._update()
             return tuple(self._known[number] for number, _ in self._index.search(query, count))
@@ -147,12 +160,8 @@ class Memory(ChecksKeywords):
             text: One fact, in words that are understood alone. At most 2,000 characters.
             about: The subject of the note, such as a person.
         """
-        if not text.strip():
-            raise RetryTool("the note is empty")
-        if len(text) > _LONGEST or len(about) > _LONGEST:
-            raise RetryTool(
-                f"a note has at most {_LONGEST} characters, and this one has {len(text)}: write what matters"
-            )
+        if problem := _problem(text, about):
+            raise RetryTool(problem)
         return f"Remembered as {self.add(text, about).id}."
 
     def _recall(self, query: str, count: int = 8) -> str:
@@ -241,6 +250,20 @@ def _opened(path: str, scope: str, max_notes: int) -> Memory:
 
 def _id_of(scope: str, text: str) -> str:
     return sha256(f"{len(scope)}:{scope}{text}".encode()).hexdigest()[:16]
+
+
+def _problem(text: str, about: str) -> str:
+    """Return why a note is not kept; "" if it is."""
+    if not text.strip():
+        return "a note is not empty"
+    longest = max(len(text), len(about))
+    too_long = f"a note has at most {_LONGEST} characters, and this one has {longest}: write what matters"
+    return too_long if longest > _LONGEST else ""
+
+
+def _check_text(name: str, given: object, where: str) -> None:
+    if not isinstance(given, str):
+        raise InputError(f"{name} is a text, not {type(given).__name__} ({where}). Write it as a text.")
 
 
 def _storable(text: str) -> str:

@@ -134,9 +134,10 @@ def _skills_of(folder: Path) -> Iterator[Skill]:
 def _skill(folder: Path, path: Path) -> Skill:
     try:
         data = _bytes_of(folder, _FILE, _LARGEST_HEAD)
-        head = _head(path, data.decode("utf-8-sig", "ignore" if len(data) >= _LARGEST_HEAD else "strict"))
+        text = data.decode("utf-8-sig", "ignore" if len(data) >= _LARGEST_HEAD else "strict")
     except (OSError, ValueError) as error:
         raise _problem(path, 1, str(error)) from error
+    head = _head(path, text)
     name, description = head.get("name"), head.get("description")
     if not isinstance(name, str) or not _NAME.fullmatch(name) or name != folder.name:
         raise _problem(

@@ -67,6 +67,11 @@ def test_wording_may_be_a_function_of_the_program() -> None:
     assert found["plain"] != "LOUD"
 
 
+def test_repr_counts_one_thing_in_the_singular() -> None:
+    one = grid(programs=Predict("question -> answer"), models=CountingLM(), optimizers=None, seeds=(4,))
+    assert repr(one) == "Experiment(1 seed: 1 point)"
+
+
 def test_experiment_does_not_follow_later_changes_of_the_program() -> None:
     program = Predict("question -> answer")
     one = grid(programs=program)
@@ -112,6 +117,7 @@ def leaking(**changes: Any) -> DataSplit:
 REFUSED: dict[str, tuple[dict[str, Any], type[SigwireError], str]] = {
     "no program": ({"programs": {}}, ConfigurationError, "programs .* has no label"),
     "no seed": ({"seeds": ()}, ConfigurationError, "seeds"),
+    "one number for seeds": ({"seeds": 3}, ConfigurationError, r"Write range\(3\) for so many, or \(3,\) for this one"),
     "a seed twice": ({"seeds": (1, 2, 1)}, ConfigurationError, "The seed 1 is there twice"),
     "a seed that is no number": ({"seeds": (1, "2")}, ConfigurationError, "whole numbers"),
     "a seed that is a truth": ({"seeds": (True,)}, ConfigurationError, "whole numbers"),

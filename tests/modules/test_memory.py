@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from sigwire.core.tools.calls import ToolCall
-from sigwire.errors import ConfigurationError, RetryTool, StateError, ToolFailed
+from sigwire.errors import ConfigurationError, InputError, RetryTool, StateError, ToolFailed
 from sigwire.lm.fake import FakeLM
 from sigwire.modules.agents.react import ReAct
 from sigwire.modules.agents.toolbox import Toolbox, as_tools
@@ -108,6 +108,26 @@ def test_full_memory_asks_to_forget(path: Path) -> None:
 def test_empty_and_long_notes_are_refused(path: Path, text: str) -> None:
     with pytest.raises(RetryTool):
         tools(Memory(path))["remember"](text=text)
+    with pytest.raises(InputError, match=r"a note .*\(keeping a note\)"):
+        Memory(path).add(text)
+    assert not Memory(path).notes()
+
+
+@pytest.mark.parametrize("given", [None, 3, b"bytes"])
+def test_texts_of_another_type_are_refused_by_name(path: Path, given: Any) -> None:
+    memory = Memory(path)
+    with pytest.raises(InputError, match="text of a note is a text, not"):
+        memory.add(given)
+    with pytest.raises(InputError, match="about of a note is a text, not"):
+        memory.add("a", about=given)
+    with pytest.raises(InputError, match="query is a text, not"):
+        memory.search(given)
+
+
+@pytest.mark.parametrize("count", [0, -1, 1.5, None])
+def test_search_for_no_number_of_notes_is_refused(path: Path, count: Any) -> None:
+    with pytest.raises(InputError, match="count is a number above 0"):
+        Memory(path).search("a", count=count)
 
 
 @pytest.mark.parametrize("text", ["\ud800 lone", "NUL \0 inside", "🦊 ' ; DROP TABLE notes --"])

@@ -105,8 +105,9 @@ def test_head_is_read(tmp_path: Path, head: str, description: str) -> None:
 )
 def test_broken_head_is_refused_with_file_and_line(tmp_path: Path, text: str, line: int) -> None:
     (skill(tmp_path) / "SKILL.md").write_text(text)
-    with pytest.raises(StateError, match=rf"refunds/SKILL.md', line {line}: "):
+    with pytest.raises(StateError, match=rf"refunds/SKILL.md', line {line}: ") as caught:
         Skills(tmp_path)
+    assert str(caught.value).count("SKILL.md") == 1
 
 
 def link_out(place: Path) -> None:
