@@ -199,6 +199,7 @@ Signature SubprocessInterpreter Timeout Tool Toolbox TwoStepAdapter Usage Verifi
 @pytest.mark.parametrize("shown", PARTS.values(), ids=PARTS)
 def test_repr_of_any_size_has_at_most_500_characters(shown: object) -> None:
     assert len(repr(shown)) <= 500
+    assert "<unshowable" not in repr(shown)
     is_report = isinstance(shown, Code | Reproduction | ExperimentPlan)  # ``str`` is the code, or the report
     assert len(str(shown)) <= 500 or is_report
 

@@ -148,6 +148,11 @@ def test_repr_of_a_shown_class_is_a_short_visible_line(name: str, kind: str) -> 
 
 
 @pytest.mark.parametrize("name", SPECIMENS)
+def test_repr_of_a_shown_class_has_a_builder(name: str) -> None:
+    assert "<unshowable" not in repr(SPECIMENS[name](MATERIALS["normal"]))
+
+
+@pytest.mark.parametrize("name", SPECIMENS)
 @pytest.mark.parametrize("kind", ["normal", "empty"])
 def test_html_of_small_values_is_under_8_kb(name: str, kind: str) -> None:
     assert len(page_of(name, kind).encode()) < 8_192

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Protocol, cast, runtime_checkable
+from dataclasses import dataclass, fields, replace
+from typing import Any, Protocol, cast, runtime_checkable
 
 from sigwire.core.cards.tools import shown_call
 from sigwire.core.cards.values import call_facts, report_facts, usage_parts
@@ -15,6 +15,7 @@ from sigwire.show.card import MOST_CHILDREN, Card
 from sigwire.show.cleaning import inline
 from sigwire.show.lines import CallLine, CardLine, CardTag, ValueLine
 from sigwire.show.numbers import count, seconds_text
+from sigwire.show.values import fields_line
 
 __all__ = [
     "AgentTurn",
@@ -24,6 +25,7 @@ __all__ = [
     "shown_run",
     "turn_card",
     "turn_cards",
+    "turn_line",
 ]
 
 RUN_FIELDS = ("steps", "history", "termination_reason")
@@ -109,6 +111,11 @@ class _RunLike(Protocol):
     def attempts(self) -> tuple[Attempt, ...]: ...
     @property
     def usage(self) -> Usage: ...
+
+
+def turn_line(turn: Any) -> str:
+    """Return the ``repr`` of a turn, as Python writes a dataclass."""
+    return fields_line(type(turn).__qualname__, {each.name: getattr(turn, each.name) for each in fields(turn)})
 
 
 def run_line(run: _RunLike) -> str:
