@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sigwire.cassettes.errors import CassetteMiss
-from sigwire.core.json import JsonObject
-from sigwire.core.narrow import is_object
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.narrow import is_array, is_object
 from sigwire.effects.steps import run
 from sigwire.errors import ConfigurationError
 from sigwire.evaluate.records import ExampleRecord
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["Reproduction", "reproduce"]
 
 _MOST_NAMED = 3
+_REPEATABLE = ("thought", "calls", "results", "error")  # of a turn
 _MOST_CHARACTERS = 300
 
 
@@ -231,7 +232,7 @@ def _different_rows(old: EvaluationResult, new: EvaluationResult, only: Evaluati
     """Return which rows have other outputs or scores, as a phrase; "" if none has. ``only``: compare its rows alone."""
     before, now = (_by_key(each) for each in (old, new))
     keys = [key for key in before if only is None or key in now]
-    outputs = [key for key in keys if key not in now or before[key].outputs != now[key].outputs]
+    outputs = [key for key in keys if key not in now or _repeatable(before[key]) != _repeatable(now[key])]
     rest = [key for key in keys if key not in outputs]
     scores = [key for key in rest if _scores(before[key]) != _scores(now[key])]
     found = [
@@ -240,6 +241,21 @@ def _different_rows(old: EvaluationResult, new: EvaluationResult, only: Evaluati
         if different
     ]
     return "; ".join(found)
+
+
+def _repeatable(record: ExampleRecord) -> JsonObject | None:
+    """Return the outputs without what a clock decides: of the turns of an agent thought, calls, results and error."""
+    outputs = record.outputs
+    if outputs is None or outputs.keys().isdisjoint({"termination_reason", "run_termination_reason"}):
+        return outputs
+    name = "run_steps" if "run_steps" in outputs else "steps"
+    steps = outputs.get(name)
+    if not is_array(steps):
+        return outputs
+    turns: list[JsonValue] = [
+        {each: turn.get(each) for each in _REPEATABLE} if is_object(turn) else turn for turn in steps
+    ]
+    return {**outputs, name: turns}
 
 
 def _scores(record: ExampleRecord) -> tuple[float | None, dict[str, float]]:

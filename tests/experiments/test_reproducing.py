@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 
 from sigwire.core.request import Request
+from sigwire.core.tools.calls import ToolCall
 from sigwire.errors import ConfigurationError, LMServerError
 from sigwire.experiments.experiment import Experiment
 from sigwire.experiments.folder import PointFiles
 from sigwire.experiments.reproducing import Reproduction, reproduce
 from sigwire.lm.fake import FakeLM
+from sigwire.modules.agents.react import ReAct
 from sigwire.modules.predict import Predict
 from sigwire.signatures.signature import make_signature
 from tests.experiments.grid import CountingLM, calls, data, exact, grid, random_search
@@ -57,6 +59,29 @@ def test_replay_asks_nothing_and_every_point_is_the_same(folder: Path) -> None:
     assert found.differs == ()
     assert found.ok
     assert len(found.same) == len(one.points)
+
+
+@pytest.mark.parametrize("outputs", ["answer", "answer, steps: int | None"])
+def test_replay_of_an_agent_is_the_same_though_its_turns_take_other_times(tmp_path: Path, outputs: str) -> None:
+    def look(word: str) -> str:
+        """Look a word up."""
+        return f"{word} is red"
+
+    def turn(request: Request) -> Any:
+        is_first = not request.messages[-1].tool_results
+        return (
+            ToolCall("1", "look", {"word": "sky"})
+            if is_first
+            else ToolCall("2", "submit", {"answer": "red", "steps": 1} if "steps" in outputs else {"answer": "red"})
+        )
+
+    one = declared(programs=ReAct(f"question -> {outputs}", tools=[look]), models=FakeLM(turn), optimizers=None)
+    one.run(tmp_path / "run", progress=False)
+    assert reproduce(tmp_path / "run", one).differs == ()
+    folder = PointFiles(tmp_path / "run", one.points[0])
+    text = folder.records.read_text(encoding="utf-8")
+    folder.records.write_text(text.replace("sky is red", "sky is blue"), encoding="utf-8")
+    assert len(reproduce(tmp_path / "run", one).differs) == 1
 
 
 @pytest.mark.long
