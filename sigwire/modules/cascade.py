@@ -39,6 +39,7 @@ from sigwire.modules.module import Module, StepsModule
 from sigwire.modules.program_stream import event_path_of, is_streamed
 from sigwire.modules.tree import Parameter
 from sigwire.observe.reports import entries_of_call, label_first
+from sigwire.signatures.criteria import deciding_outputs
 from sigwire.signatures.signature import SignatureMeta
 
 __all__ = ["Cascade", "Person"]
@@ -200,22 +201,26 @@ class Cascade(StepsModule):
             raise ConfigurationError(
                 f"Stage {number} of the cascade returned a {type(found).__name__}, not a prediction (deciding)."
             )
-        evidence = cast("Mapping[str, Evidence]", meta_of(found).evidence or {})
+        meta = meta_of(found)
+        evidence: Mapping[str, Evidence] = meta.evidence or {}
         if needed is None:
             return _outcome(found, evidence, [])
-        without = outputs_without_evidence(found)
-        missing = [path for path in self.fields or () if path not in evidence and path not in without]
-        if missing or not (evidence or without):
+        known_paths = {*evidence}
+        if meta.evidence is not None and meta.signature is not None:
+            known_paths.update(each.path for each in deciding_outputs(meta.signature.spec))
+        missing = [path for path in self.fields or () if path not in known_paths]
+        if missing or not known_paths:
             what = f"of {missing[0]!r}" if missing else "of its outputs"
             known = f" It has evidence of {', '.join(evidence)}." if evidence else ""
             raise ConfigurationError(
                 f"Stage {number} of the cascade ({type(stage).__name__}) gives no evidence {what}, and needs a confidence of "
                 f'{needed:g} (deciding).{known} Make it with evidence="auto", or set its least to None.'
             )
-        counted = [path for path in (*without, *evidence) if self.fields is None or path in self.fields]
-        if counted[0] in without:
-            return _StageOutcome(found, evidence, counted[0], -1.0)
-        return _outcome(found, evidence, counted)
+        # An output inside of an optional one that is None is in neither: it was not answered, and is not unsure.
+        without = [path for path in outputs_without_evidence(found) if self.fields is None or path in self.fields]
+        if without:
+            return _StageOutcome(found, evidence, without[0], -1.0)
+        return _outcome(found, evidence, [path for path in evidence if self.fields is None or path in self.fields])
 
     def _emitted(self, prediction: Prediction) -> Steps[None]:
         """Emit the outputs whole."""

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import pytest
+from pydantic import BaseModel
 
 from sigwire.adapters.json import JSONAdapter
 from sigwire.core.events import FieldDelta, FieldEnd, FieldPartial, Finished
@@ -166,6 +167,20 @@ def test_answer_without_usable_probabilities_is_not_sure_and_the_next_stage_is_a
 def test_only_counted_fields_need_usable_probabilities() -> None:
     cascade = Cascade([stated([SURE_QUEUE]), stage(0.7, "dear", False)], least=[0.9, None], fields=["queue"])
     assert cascade(ticket="row 1").urgent is True
+
+
+def test_output_inside_of_an_optional_one_that_is_none_is_not_unsure() -> None:
+    class Inner(BaseModel):
+        urgent: bool
+
+    class Outer(Signature):
+        ticket: str = InputField()
+        inner: Inner | None = OutputField()
+
+    for fields in (None, ["inner.urgent"]):
+        one = Predict(Outer, lm=FakeLM([json.dumps({"inner": None, "evidence_": {}})]), evidence="stated")
+        one.adapter = JSONAdapter()
+        assert Cascade([one], least=0.9, fields=fields)(ticket="row 1").inner is None
 
 
 def test_last_stage_without_usable_probabilities_is_unsure_and_a_row_is_no_bug_of_the_caller() -> None:
