@@ -1,8 +1,9 @@
 """``ExperimentPlan``: what a run of an experiment may cost, before any call.
 
-A point costs its measurement (test rows, times ``repeat``, times predictors) and its search (``Optimizer.plan``). Money is that
-of ``Optimizer.plan``, and for a measurement that of the first requests for a few test rows, with the labels as answers; at most
-that of the longest of these rows with answers of ``max_tokens``. A search that may keep its student may need no measurement.
+A point costs its measurement (test rows, times ``repeat``, times predictors; fewer calls if an agent or a cascade decides)
+and its search (``Optimizer.plan``). Money is that of ``Optimizer.plan``, and for a measurement that of the first requests for a
+few test rows, with the labels as answers; at most that of the longest of these rows with answers of ``max_tokens``. A search
+that may keep its student may need no measurement.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from sigwire.core.response import Usage
 from sigwire.experiments.folder import finished_points, point_key, read_record, searches_of, twins_of
 from sigwire.experiments.point import AXES, Grid, Point
 from sigwire.experiments.record import check_record, record_of
+from sigwire.modules.cascade import Cascade
 from sigwire.modules.module import Module
 from sigwire.optimizers.engine.plan import Amount
 from sigwire.optimizers.engine.sizes import size_of_program
@@ -103,13 +105,13 @@ class ExperimentPlan:
 
     @property
     def _head(self) -> str:
-        at_least = "at least " if self.is_least else ""
+        calls = f"at least {self.calls.min:,}" if self.is_least else str(self.calls)
         money = (
             f"price unknown of {', '.join(self.unpriced) or 'its models'}"
             if self.money is None or self.most_money is None
             else f"≈ {money_text(self.money)}, {'at least' if self.is_least else f'at most {money_text(self.most_money)}'}"
         )
-        return f"{count(len(self.points), 'point')}, {at_least}{self.calls} calls; {money}"
+        return f"{count(len(self.points), 'point')}, {calls} calls; {money}"
 
     def __str__(self) -> str:
         lines = textwrap.wrap(self._head, _WIDTH, subsequent_indent="  ")
@@ -139,8 +141,8 @@ def _table(points: Sequence[PlannedPoint]) -> list[str]:
         calls = sum((each.calls for each in found), _NOTHING)
         cost = _sum(each.money for each in found)
         shown = f"{calls.min:,}" if calls.min == calls.max else f"{calls.min:,} to {calls.max:,}"
-        mark = "≥ " if found[0].is_least else ""
-        rows.append((name, str(len(found)), mark + shown, "unknown" if cost is None else f"≈ {money_text(cost)}"))
+        shown = f"≥ {calls.min:,}" if found[0].is_least else shown
+        rows.append((name, str(len(found)), shown, "unknown" if cost is None else f"≈ {money_text(cost)}"))
     widths = [max(len(row[place]) for row in rows) for place in range(4)]
     widths[0] = min(widths[0], _WIDTH - sum(widths[1:]) - 6)
     names = [row[0] if len(row[0]) <= widths[0] else f"{row[0][: widths[0] - 1]}…" for row in rows]
@@ -201,7 +203,7 @@ def _planned(
         program = experiment.program_of(labels)
         predictors = max(len(program.named_predictors()), 1) if isinstance(program, Module) else 1
         calls = runs * predictors
-        total = Amount(0 if search is not None and shares else calls, calls, calls)
+        total = Amount(0 if search is not None and shares else runs * _fewest_calls(program), calls, calls)
         key = tuple(labels[axis] for axis in AXES if axis != "optimizer")
         if key not in costs:
             costs[key] = _cost_of_runs(program, split.test, longest[labels["dataset"]], calls)
@@ -250,6 +252,23 @@ def _models_of(optimizer: Any) -> tuple[str, ...]:
 
 def _has_agent(program: object) -> bool:
     """Return True if a part of a program decides how often it calls a model."""
+    return isinstance(program, Module) and any(_is_agent(part) for _, part in program.named_sub_modules())
+
+
+def _is_agent(part: Module) -> bool:
+    return hasattr(part, "toolbox") or hasattr(part, "max_iters")
+
+
+def _fewest_calls(program: object) -> int:
+    """Return the fewest calls of a run: one of an agent, one stage of a cascade, one of each other predictor."""
     if not isinstance(program, Module):
-        return False
-    return any(hasattr(part, "toolbox") or hasattr(part, "max_iters") for _, part in program.named_sub_modules())
+        return 1
+    needed = {id(each) for each in program.predictors()}
+    for _, part in reversed([*program.named_sub_modules()]):  # inner ones first
+        own = {id(each): None for each in part.predictors()}
+        if _is_agent(part):
+            needed = {*(needed - own.keys()), *[*own][:1]}
+        elif isinstance(part, Cascade):
+            stages = [needed & {id(each) for each in stage.predictors()} for stage in part.stages]
+            needed = (needed - own.keys()) | min(stages, key=len)
+    return max(len(needed), 1)

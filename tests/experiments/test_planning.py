@@ -13,7 +13,9 @@ from sigwire.lm.client import LM
 from sigwire.lm.policy.money.prices import Price
 from sigwire.lm.preview.preview import Preview, preview_of
 from sigwire.modules.agents.react import ReAct
+from sigwire.modules.cascade import Cascade
 from sigwire.modules.chain_of_thought import ChainOfThought
+from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
 from sigwire.optimizers.rules.gepa import GEPA
 from sigwire.optimizers.rules.labeled_few_shot import LabeledFewShot
@@ -93,8 +95,35 @@ def test_plan_of_an_agent_is_a_lower_bound() -> None:
 
     plan = grid(programs=ReAct("question -> answer", tools=[look]), models={"mini": priced()}, optimizers=None).plan()
     assert plan.is_least
-    assert "at least" in str(plan)
+    assert "at least 5 calls" in str(plan)  # of 5 rows; an agent asks once or more
     assert "at most" not in str(plan)
+
+
+class Sorts(Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = Predict("question -> topic")
+        self.second = Cascade([Predict("question -> answer"), ChainOfThought("question -> answer")])
+
+    def forward(self, question: str) -> object:
+        """Sort a question."""
+        return self.second(question=question)
+
+
+@pytest.mark.parametrize(
+    ("program", "fewest", "most"),
+    [
+        (Cascade([Predict("question -> answer"), Predict("question -> answer")]), 5, 10),
+        (Sorts(), 10, 15),
+        (ReAct("question -> answer", tools=[Sorts()]), 5, None),
+    ],
+)
+def test_fewest_calls_of_a_plan_are_those_of_one_stage_and_of_one_turn(
+    program: Module, fewest: int, most: int | None
+) -> None:
+    plan = grid(programs=program, models={"mini": priced()}, optimizers=None).plan()
+    assert plan.calls.min == fewest
+    assert plan.is_least or plan.calls.max == most
 
 
 def test_text_of_a_plan_fits_80_columns() -> None:
