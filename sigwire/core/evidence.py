@@ -117,7 +117,9 @@ class DecisionRule(Value, ChecksKeywords):
         for value, weight in cast("Mapping[object, object]", self.weights).items():
             if not _is_number(weight) or weight < 0 or not math.isfinite(weight):
                 raise _wrong(f"the weight of {value!r} is a finite number from 0, not {weight!r}")
-        if not all(map(_is_number, self.cuts)) or any(b <= a for a, b in zip(self.cuts, self.cuts[1:], strict=False)):
+        if not all(_is_number(each) and math.isfinite(each) for each in self.cuts) or any(
+            b <= a for a, b in zip(self.cuts, self.cuts[1:], strict=False)
+        ):
             raise _wrong(f"cuts are ascending numbers, not {list(self.cuts)!r}")
         object.__setattr__(self, "weights", dict(self.weights))
         object.__setattr__(self, "cuts", tuple(self.cuts))

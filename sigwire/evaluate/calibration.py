@@ -117,8 +117,8 @@ def calibration_of(rows: Sequence[LabeledEvidence], path: str = "", *, bins: int
     """
     if not rows:
         raise InputError(f"There are no rows with evidence and a label of {path!r} (calibrating).")
-    if bins < 1:
-        raise ConfigurationError(f"bins is a number above 0, not {bins} (calibrating).")
+    if not isinstance(bins, int) or bins < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise ConfigurationError(f"bins is a number above 0, not {bins!r:.60} (calibrating). Leave it out for 10.")
     sources = sorted({row.evidence.source for row in rows})
     if len(sources) > 1:
         raise InputError(

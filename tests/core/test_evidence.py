@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import pickle
 from enum import Enum
 from typing import Any
@@ -129,6 +130,8 @@ def test_evidence_abstains_below_the_least_confidence() -> None:
         {"cuts": (1, 1)},
         {"cuts": (2, 1)},
         {"cuts": ("a",)},
+        {"cuts": (math.nan,)},
+        {"cuts": (0.5, math.inf)},
     ],
 )
 def test_rule_refuses_numbers_that_no_rule_can_have(numbers: dict[str, Any]) -> None:

@@ -13,7 +13,7 @@ import pytest
 
 from sigwire.core.evidence import Evidence, Question
 from sigwire.core.example import Example, Prediction
-from sigwire.errors import InputError, Unsure
+from sigwire.errors import ConfigurationError, InputError, Unsure
 from sigwire.evaluate.calibration import Calibration, LabeledEvidence, calibration_of
 from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.evaluation import Evaluate, load_records
@@ -145,6 +145,9 @@ def test_result_reads_evidence_from_records_and_labels_from_examples() -> None:
     result = result_of([(True, of(URGENT, 0.9, 0.1)), (False, of(URGENT, 0.9, 0.1)), (None, of(URGENT, 0.1, 0.9))][:2])
     assert str(result.calibration("urgent")) == "calibration urgent: ECE 0.40, Brier 0.82 (logprob, 2 rows)"
     assert result.calibration("urgent", bins=1).bins[0].n == 2
+    for bins in (0, 2.5, None):
+        with pytest.raises(ConfigurationError, match="bins is a number above 0"):
+            result.calibration("urgent", bins=bins)  # type: ignore[arg-type]
 
 
 def test_label_is_a_field_of_another_name_or_a_function() -> None:

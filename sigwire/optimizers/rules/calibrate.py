@@ -81,14 +81,18 @@ class Calibrate(Optimizer):
         **search: Unpack[SearchOptions],
     ) -> None:
         super().__init__(metric, task_model=task_model, num_threads=num_threads, failure_score=failure_score, **search)
-        if risk is not None and not 0 < risk < 1:
-            raise ConfigurationError(f"risk is a mean loss between 0 and 1, not {risk!r:.80} (making Calibrate).")
+        if risk is not None and not (isinstance(risk, int | float) and 0 < risk < 1):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigurationError(
+                f"risk is a mean loss between 0 and 1, not {risk!r:.80} (making Calibrate). Write risk=0.05."
+            )
         if folds is not None and (folds < 2 or risk is not None):
             raise ConfigurationError(f"folds={folds} is 2 or more, without risk= (making Calibrate). Correct it.")
         if isinstance(fields, str):
             raise ConfigurationError(f"fields is a list of paths, not a text (making Calibrate). Write [{fields!r}].")
-        if max_candidates < 1:
-            raise ConfigurationError(f"max_candidates is a number above 0, not {max_candidates} (making Calibrate).")
+        if not isinstance(max_candidates, int) or max_candidates < 1:  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise ConfigurationError(
+                f"max_candidates is a number above 0, not {max_candidates!r:.80} (making Calibrate). Leave it out for 40."
+            )
         self.risk, self.fields, self.max_candidates = risk, None if fields is None else tuple(fields), max_candidates
         self.folds, self._chooses = folds, risk is None and folds is None
 

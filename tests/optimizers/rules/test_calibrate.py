@@ -474,6 +474,10 @@ def test_program_that_is_no_cascade_is_refused() -> None:
     [
         ({"risk": 0}, "risk"),
         ({"risk": 1.5}, "risk"),
+        ({"risk": "low"}, "risk"),
+        ({"risk": math.nan}, "risk"),
+        ({"max_candidates": None}, "max_cand"),
+        ({"max_candidates": 2.5}, "max_cand"),
         ({"fields": "urgent"}, "fields"),
         ({"max_candidates": 0}, "max_cand"),
     ],
