@@ -5,6 +5,7 @@ A ``Prediction`` with the fields ``score`` and ``results``; all other figures ar
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections import Counter
@@ -276,8 +277,8 @@ class EvaluationResult(Prediction, HasCard):
 
     @property
     def answered_score(self) -> float:
-        """``score`` of the runs that did not end unsure: percent, every failure at ``failure_score``."""
-        return self.run.answered.percent
+        """``score`` of the runs that did not end unsure: percent, every failure at ``failure_score``; NaN if all are unsure."""
+        return self.run.answered.percent if self.coverage else math.nan
 
     def calibration(self, field: str, *, label: Label = None, source: str | None = None, bins: int = 10) -> Calibration:
         """Return how well the probabilities of an output agree with its labels.

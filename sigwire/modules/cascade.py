@@ -62,6 +62,9 @@ class CascadeLeast(Parameter):
     def __init__(self, values: Sequence[float | None]) -> None:
         self.values: tuple[float | None, ...] = tuple(values)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({list(self.values)})"
+
     def __deepcopy__(self, memo: object) -> CascadeLeast:
         return CascadeLeast(self.values)
 

@@ -224,6 +224,14 @@ def test_coverage_is_the_share_of_rows_that_did_not_end_unsure() -> None:
     assert result.failures == {"Unsure": 1}
     assert result.records[1].cell.evidence["urgent"]["probabilities"] == [0.55, 0.45]
     assert "75% answered, 66.67 of 100 on them" in result.to_markdown()
+
+
+def test_score_of_answered_rows_is_none_of_0_if_all_rows_ended_unsure() -> None:
+    result = Evaluate(devset=devset()[1:2], metric=exact, progress=False)(unsure_program)
+    assert result.coverage == 0
+    assert math.isnan(result.answered_score)
+    assert "0% answered" in (text := result.to_markdown())
+    assert "on them" not in text
     assert make_result([1.0, 0.0]).coverage == 1.0
 
 

@@ -83,8 +83,9 @@ def _percent(run: ScoredRun) -> list[str]:
 
 
 def _coverage(run: ScoredRun) -> list[str]:
-    answered = run.answered
-    return [f"{run.coverage:.0%} answered, {answered.percent:g} of 100 on them"] if run.coverage < 1 else []
+    if not run.coverage:
+        return ["0% answered"]
+    return [f"{run.coverage:.0%} answered, {run.answered.percent:g} of 100 on them"] if run.coverage < 1 else []
 
 
 def _latency(run: ScoredRun) -> list[str]:

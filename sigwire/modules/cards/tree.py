@@ -10,6 +10,7 @@ from sigwire.core.paths import Walkable, name_of
 from sigwire.modules.cards.predictors import model_text
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
+from sigwire.modules.tree import Parameter
 from sigwire.modules.tree.walk import parts_of
 from sigwire.show.card import Card
 from sigwire.show.cleaning import inline
@@ -38,7 +39,7 @@ def module_card(module: Module) -> Card:
     model = [("model", [models.pop()])] if len(models) == 1 else []
     return Card(
         type(module).__name__,
-        count(len(module.named_parameters()), "predictor"),
+        count(sum(isinstance(each, Predict) for _, each in module.named_parameters()), "predictor"),
         model,
         filled_columns([_HEAD, *rows], 2),
     )
@@ -70,6 +71,8 @@ def _part_row(path: str, part: Walkable, first: str | None, *, is_model_shown: b
     if isinstance(part, Predict):
         notes += [model_text(part.lm)] if is_model_shown else []
         return [inline(path, 60), kind, part.signature.signature, str(len(part.demos) or ""), "", ", ".join(notes)]
+    if isinstance(part, Parameter) and type(part).__repr__ is not object.__repr__:
+        notes.append(inline(safe_repr(part).removeprefix(kind).strip("()"), 60))
     signature = getattr(part, "signature", None)
     names = signature.signature if isinstance(signature, SignatureMeta) else ""
     return [inline(path, 60), kind, names, "", _tool_names(part), ", ".join(notes)]

@@ -9,6 +9,7 @@ import sigwire
 from sigwire.core.example import Example
 from sigwire.lm.fake import FakeLM
 from sigwire.modules.agents.react import ReAct
+from sigwire.modules.cascade import Cascade
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
 from sigwire.show.card import HasCard
@@ -71,6 +72,14 @@ def test_card_of_a_program_names_models_that_differ() -> None:
     text = text_of(program)
     assert "fake" in text
     assert "of the settings" in text
+
+
+def test_card_and_repr_of_a_cascade_have_the_numbers_of_its_stages() -> None:
+    cascade = Cascade([Predict("ticket -> urgent: bool"), Predict("ticket -> urgent: bool")], least=[0.9, None])
+    assert repr(cascade).splitlines()[-1] == "policy = CascadeLeast([0.9, None])"
+    lines = text_of(cascade).splitlines()
+    assert lines[0] == "Cascade  2 predictors"
+    assert lines[-1].split(maxsplit=2) == ["policy", "CascadeLeast", "[0.9, None]"]
 
 
 def test_card_of_a_predictor_folds_signature_and_demos() -> None:
