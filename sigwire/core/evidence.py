@@ -25,7 +25,7 @@ from sigwire.keywords import ChecksKeywords
 
 __all__ = [
     "DEFAULT_RULE", "DecisionRule", "Evidence", "EvidenceKind", "EvidenceSource", "Question", "decide", "index_of",
-    "label_of", "normalized", "read_evidence", "share_of_values",
+    "label_of", "least_confidence", "normalized", "read_evidence", "share_of_values",
 ]  # fmt: skip
 
 EvidenceSource: TypeAlias = Literal["measured", "logprob", "sampled", "stated"]
@@ -343,6 +343,16 @@ def _decide_level(
 
 def _mean(probabilities: Sequence[float]) -> float:
     return math.fsum(level * p for level, p in enumerate(probabilities))
+
+
+def least_confidence(confidences: Mapping[str, float], paths: Iterable[str]) -> tuple[str, float]:
+    """Return the path with the least confidence, and this confidence. One that lacks its evidence has the confidence 0.
+
+    >>> least_confidence({"urgent": 0.9, "queue": 0.7}, ["urgent", "queue"]), least_confidence({"urgent": 0.9}, ["queue"])
+    (('queue', 0.7), ('queue', 0.0))
+    """
+    path = min(paths, key=lambda each: confidences.get(each, 0.0))
+    return path, confidences.get(path, 0.0)
 
 
 def share_of_values(given: Iterable[object], values: Sequence[object]) -> tuple[float, ...]:

@@ -201,28 +201,21 @@ class Deciding:
         lists: dict[tuple[str, ...], list[DecidingOutput]] = {}
         for output in self.outputs:
             rule = self.rules.get(output.path, DEFAULT_RULE)
-            if (found := evidence.get(output.path)) is None:
-                if self._abstains_without(output, rule, fields):
-                    _set(fields, output.steps, None) if output.allows_none else unsure.append(output.path)
-                continue
-            if found.confidence < rule.least and not output.allows_none:
+            found = evidence.get(output.path)
+            is_unsure = (0.0 if found is None else found.confidence) < rule.least
+            if is_unsure and not output.allows_none:
                 unsure.append(output.path)
+            if found is None and (not is_unsure or _at(fields, output.steps) is _MISSING):
+                continue
             if output.member is not UNSET:
                 lists.setdefault(output.steps, []).append(output)
-                continue
-            value = found.value
-            if found.confidence < rule.least and not output.allows_none:  # decided, for ``partial``
-                value = found.decided(replace(rule, least=0.0), is_mean=output.is_mean).value
-            _set(fields, output.steps, value)
+            elif not is_unsure or output.allows_none:
+                _set(fields, output.steps, None if found is None else found.value)
+            elif found is not None:  # decided, for ``partial``
+                _set(fields, output.steps, found.decided(replace(rule, least=0.0), is_mean=output.is_mean).value)
         for steps, members in lists.items():
             _set(fields, steps, self._list(fields, steps, members, evidence))
         return Decided(fields, dict(evidence), warnings, repairs, tuple(unsure))
-
-    def _abstains_without(self, output: DecidingOutput, rule: DecisionRule, fields: Mapping[str, Any]) -> bool:
-        """Return True for a written value without evidence, if its rule has a ``least``. A refused question has its default."""
-        if not rule.least or output.member is not UNSET or self.source == "measured":
-            return False
-        return _at(fields, output.steps) not in (None, _MISSING)
 
     def _list(
         self,
@@ -233,20 +226,17 @@ class Deciding:
     ) -> list[Any] | None:
         """Return the members of a list that are decided to be in it, in declared order; ``None`` if it abstains."""
         written = _at(fields, steps)
-        known = {
-            label_index: output
-            for output in members
-            if (label_index := index_of(output.siblings, output.member)) is not None
-        }
+        counted = {index_of(output.siblings, output.member): output for output in members}
         decided: list[Any] = []
         for at, member in enumerate(members[0].siblings):
-            if (output := known.get(at)) is None:
+            output = counted.get(at)
+            found = None if output is None else evidence.get(output.path)
+            rule = DEFAULT_RULE if output is None else self.rules.get(output.path, DEFAULT_RULE)
+            if output is not None and output.allows_none and (0.0 if found is None else found.confidence) < rule.least:
+                return None
+            if found is None:
                 is_in = is_array(written) and index_of(written, member) is not None
             else:
-                rule = self.rules.get(output.path, DEFAULT_RULE)
-                found = evidence[output.path]
-                if found.confidence < rule.least and output.allows_none:
-                    return None
                 is_in = bool(found.decided(replace(rule, least=0.0)).value)
             if is_in:
                 decided.append(member)

@@ -25,7 +25,6 @@ from sigwire.lm.policy.money.budget import Budget
 from sigwire.modules.cascade import Cascade
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
-from sigwire.settings import context
 from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature
 from tests.modules.deciding import choice, deciding_model
@@ -103,6 +102,17 @@ def test_unsure_of_a_stage_goes_on_to_the_next(way: Callable[..., Any]) -> None:
     result = way(cascade, ticket="row 1")
     assert result.urgent is False
     assert result.attempts[1].why == "unsure: urgent 0.62"
+
+
+def test_unsure_that_a_program_raises_without_a_path_goes_on_to_the_next() -> None:
+    class Doubting(Module):
+        def forward(self, ticket: str) -> Any:
+            raise Unsure("too short to say")
+
+    result = Cascade([Doubting(), stage(0.7, "dear")], least=[0.9, None])(ticket="row 1")
+    assert [each.why for each in result.attempts] == ["unsure"]
+    with pytest.raises(Unsure, match=r"unsure about its outputs: 0\.00 \(deciding\)\. A person did not decide"):
+        Cascade([stage(0.6), Doubting()], least=0.9, person=lambda call: False)(ticket="row 1")
 
 
 def test_other_errors_of_a_stage_are_raised() -> None:
@@ -321,15 +331,44 @@ def test_killed_run_asks_stages_and_the_person_once(tmp_path: Path) -> None:
     assert (tmp_path / "asked").read_text() == "xx"  # the killed question, and the one that was answered
 
 
-def test_stage_whose_output_has_no_evidence_is_passed_with_confidence_0() -> None:
-    def stage(answer: dict[str, Any]) -> Predict[..., Any]:
-        program = Predict("ticket -> urgent: bool", evidence="stated")
-        program.set_lm(FakeLM(lambda request: json.dumps(answer)))
-        return program
+def stated_stage(p: float, **evidence: Any) -> Predict[..., Any]:
+    """Return a predictor that states probabilities, those of ``urgent`` and others, or forgets them."""
+    stated = {name: given for name, given in {"urgent": p, **evidence}.items() if given is not None}
+    answer = {"urgent": p >= 0.5, "queue": "billing", "evidence_": stated}
+    program: Predict[..., Any] = Predict(Triage, lm=FakeLM(lambda request: json.dumps(answer)), evidence="stated")
+    program.adapter = JSONAdapter()
+    return program
 
-    first = stage({"urgent": True, "evidence_": {}})
-    first.decisions["urgent"] = DecisionRule(least=0.9)
-    with context(adapter=JSONAdapter()):
-        result = Cascade([first, stage({"urgent": False, "evidence_": {"urgent": 0.02}})], least=0.8)(ticket="x")
+
+BILLING = {"billing": 0.98, "shipping": 0.02}
+
+
+@in_every_way
+@pytest.mark.parametrize("fields", [None, ["queue"]])
+@pytest.mark.parametrize(
+    ("first", "why"),
+    [
+        (stated_stage(0.97), "queue"),
+        (stated_stage(0.97, queue={"billing": -1}), "queue"),
+        (stated_stage(0.97, urgent=None), "urgent"),
+    ],
+)
+def test_output_that_lacks_its_evidence_counts_with_confidence_0(
+    way: Callable[..., Any], first: Any, why: str, fields: Any
+) -> None:
+    result = way(Cascade([first, stated_stage(0.02, queue=BILLING)], least=0.9, fields=fields), ticket="x")
+    why = "queue" if fields else why
     assert result.urgent is False
-    assert [attempt.why for attempt in result.attempts][1] == "unsure: urgent 0.00"
+    assert result.attempts[-1].why == f"unsure: {why} 0.00 < 0.9"
+
+
+def test_cascade_whose_last_stage_lacks_evidence_is_unsure() -> None:
+    with pytest.raises(Unsure, match=r"unsure about queue: 0\.00, least 0\.9"):
+        Cascade([stated_stage(0.97)], least=0.9)(ticket="x")
+
+
+def test_stage_whose_rule_lacks_evidence_is_passed_with_confidence_0() -> None:
+    first = stated_stage(0.97, queue=None)
+    first.decisions["queue"] = DecisionRule(least=0.9)
+    result = Cascade([first, stated_stage(0.02, queue=BILLING)], least=0.8)(ticket="x")
+    assert [attempt.why for attempt in result.attempts] == [None, "unsure: queue 0.00"]

@@ -713,3 +713,40 @@ def test_value_without_evidence_is_not_sure_enough_for_a_rule(form: str, ends: s
             with pytest.raises(Unsure, match=r"urgent: no evidence, least 0\.9") as caught:
                 program(ticket="x")
             assert (caught.value.fields, caught.value.partial.urgent) == (("urgent",), True)
+
+
+class Owner(BaseModel):
+    known: bool
+
+
+@pytest.mark.parametrize(
+    ("kind", "written", "path", "value"),
+    [
+        ("list[Literal['a', 'b']]", ["b"], "found[b]", ["b"]),
+        ("list[Literal['a', 'b']] | None", ["b"], "found[b]", None),
+        (Owner, {"known": True}, "found.known", Owner(known=True)),
+        (Owner | None, None, "found.known", None),
+    ],
+)
+@pytest.mark.parametrize("source", ["stated", "measured"])
+def test_rule_abstains_without_evidence_of_a_member_or_of_a_place_that_the_answer_lacks(
+    kind: Any, written: Any, path: str, value: Any, source: Any
+) -> None:
+    if isinstance(kind, str):
+        program: Any = Predict(f"ticket -> found: {kind}, urgent: bool", evidence=source)
+    else:
+        fields: Any = {"ticket": (str, InputField()), "found": (kind, OutputField()), "urgent": (bool, OutputField())}
+        program = Predict(make_signature(fields), evidence=source)
+    answer = {"found": written, "urgent": True, "evidence_": {"urgent": 1}}
+    measured: Any = {"urgent": {"values": [True, False], "probabilities": [1, 0]}}
+    program.set_lm(
+        FakeLM(lambda request: Choice(json.dumps(answer), evidence=measured), capabilities=Capabilities(decides="also"))
+    )
+    program.decisions[path] = DecisionRule(least=0.9)
+    with context(adapter=JSONAdapter()):
+        if value is None and kind != Owner | None:
+            assert program(ticket="x").found is None
+        else:
+            with pytest.raises(Unsure, match=r"no evidence, least 0\.9") as caught:
+                program(ticket="x")
+            assert caught.value.partial.found == value

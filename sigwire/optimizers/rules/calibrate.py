@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Unpack, cast
 
+from sigwire.core.evidence import least_confidence
 from sigwire.core.json import JsonValue
 from sigwire.errors import BudgetSpent, ConfigurationError
 from sigwire.evaluate.cell import Cell
@@ -90,6 +91,11 @@ class Calibrate(Optimizer):
                 f"Calibrate(risk=) takes a Cascade or a Predict, not {type(student).__name__} (compiling). Compile the part "
                 "that decides."
             )
+        if self.risk is not None and isinstance(student, Cascade) and self.fields is not None:
+            raise ConfigurationError(
+                "A bound of a Cascade counts the fields of the Cascade (compiling). Give fields= to the Cascade, not to "
+                "Calibrate."
+            )
         return found
 
     def _setup(self, student: Module, teacher: Module, rows: Rows, task: Task) -> EngineSetup:
@@ -157,7 +163,7 @@ class Calibrate(Optimizer):
             cells.append((yield from measure(stage, (*train, *val))))
         if task.plan:
             return task.baseline
-        table = list(zip(*(self._stage_rows(found) for found in cells), strict=True))
+        table = list(zip(*(self._stage_rows(at, found) for at, found in enumerate(cells)), strict=True))
         own, other = table[: len(train)], table[len(train) :]
         path = policies(own, risk)
         start = start_of(own, path, risk) if path else 0
@@ -196,10 +202,10 @@ class Calibrate(Optimizer):
         numbers = {slot: cast(JsonValue, replace(rules[slot], least=policy[0]).to_json()) for slot in paths}
         return task.baseline.with_numbers(numbers)
 
-    def _stage_rows(self, cells: Sequence[Cell]) -> list[StageRow]:
+    def _stage_rows(self, stage: int, cells: Sequence[Cell]) -> list[StageRow]:
         """Return confidence and loss of one stage on each row. A stage that is unsure by its own rules does not answer."""
         found: list[StageRow] = []
-        has_evidence = _has_evidence(cells)
+        paths = self._counted_paths(stage, cells)
         for cell in cells:
             if cell.failure is not None:
                 is_unsure = cell.failure.type == "Unsure"
@@ -208,14 +214,27 @@ class Calibrate(Optimizer):
             score = cell.score
             if score is None or not 0 <= score <= 1:
                 raise MetricError(f"A bound needs a metric from 0 to 1, and it returned {score} (calibrating).")
-            found.append(StageRow(self._confidence(cell) if has_evidence else 1.0, 1 - score))
+            found.append(StageRow(least_confidence(_confidences(cell), paths)[1] if paths else 1.0, 1 - score))
         return found
 
-    def _confidence(self, cell: Cell) -> float:
-        paths = [*(cell.evidence if self.fields is None else self.fields)]
-        if missing := [path for path in paths if path not in cell.evidence]:
-            raise ConfigurationError(no_evidence_text(missing[0], [*cell.evidence]))
-        return min(cast(float, cell.evidence[path].get("confidence", 0.0)) for path in paths)
+    def _counted_paths(self, stage: int, cells: Sequence[Cell]) -> tuple[str, ...]:
+        """Return the paths that count for a stage; none if it gives no evidence, so that it answers always."""
+        seen = dict.fromkeys(path for cell in cells for path in cell.evidence)
+        if not seen:
+            return ()
+        if isinstance(self._student, Cascade):
+            paths = self._student.counted_paths(stage, seen)
+        else:
+            own = [slot.partition(".decisions.")[2] for slot in rules_of(self._student)]
+            paths = tuple(dict.fromkeys((*own, *seen))) if self.fields is None else self.fields
+            seen |= dict.fromkeys(own)
+        if missing := [path for path in paths if path not in seen]:
+            raise ConfigurationError(no_evidence_text(missing[0], [*seen]))
+        return paths
+
+
+def _confidences(cell: Cell) -> dict[str, float]:
+    return {path: cast(float, each.get("confidence", 0.0)) for path, each in cell.evidence.items()}
 
 
 def _is_one_call(program: object) -> bool:

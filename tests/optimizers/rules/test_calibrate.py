@@ -337,6 +337,49 @@ def test_certificate_is_equal_for_any_number_of_threads() -> None:
     assert found[0] == found[1] is not None
 
 
+class Sorted(Signature):
+    """Sort a ticket."""
+
+    ticket: str = InputField()
+    urgent: bool = OutputField()
+    queue: Literal["a", "b"] = OutputField()
+
+
+def forgetful(name: str, forgotten: int) -> Predict[..., Any]:
+    """Return a predictor without evidence of ``queue`` in each so many rows, in which ``urgent`` is wrong and sure."""
+
+    def answer(row: int) -> Choice:
+        if row % forgotten == 0:
+            return choice(urgent={row % 2 == 1: 0.99, row % 2 == 0: 0.01}, queue="a")
+        return choice(urgent={row % 2 == 0: 0.95, row % 2 == 1: 0.05}, queue={"a": 0.9 + row % 10 / 100, "b": 0.1})
+
+    return Predict(Sorted, lm=deciding_model(answer, f"fake/{name}"))
+
+
+@pytest.mark.parametrize("form", ["all outputs", "fields of the cascade", "predictor"])
+def test_certificate_counts_the_rows_that_the_program_answers_with_its_numbers(form: str) -> None:
+    examples = tickets(140)
+    fields = ["queue"] if form == "fields of the cascade" else None
+    one = forgetful("cheap", 3)
+    student: Any = one if form == "predictor" else Cascade([one, forgetful("dear", 20)], fields=fields)
+    best = compiled(student, exact, examples[:70], valset=examples[70:], risk=0.12)
+    certificate = best.optimization.certificate
+    answered: list[float] = []
+    for example in examples[70:]:
+        try:
+            result = best(ticket=example.ticket)
+        except Unsure:
+            continue
+        answered.append(exact(example, result))
+    assert certificate.answered == len(answered) >= 40
+    assert certificate.loss == pytest.approx(1 - sum(answered) / len(answered))
+
+
+def test_bound_of_a_cascade_counts_the_fields_of_the_cascade() -> None:
+    with pytest.raises(ConfigurationError, match=r"Give fields= to the Cascade"):
+        compiled(cascade(), exact, tickets(60), risk=0.1, fields=["urgent"])
+
+
 def test_predictor_gets_one_least_confidence_for_its_fields() -> None:
     lm = deciding_model(lambda row: sure_answer(row, "cheap"))
     best = compiled(Predict(Urgent, lm=lm), exact, tickets(200), risk=0.1)
