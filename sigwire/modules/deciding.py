@@ -336,7 +336,7 @@ def prepare(
             )
     elif source == "stated":
         deciding.stated, signature = stated_name(signature), stated_signature(signature, outputs)
-    elif lm.capabilities.decides == "also":
+    elif any(model.capabilities.decides == "also" for model in _models_of(lm)):
         deciding.options = {"evidence": True}
     return deciding, signature, asked
 
@@ -366,25 +366,54 @@ def check_rules(rules: Mapping[str, object], outputs: Iterable[DecidingOutput], 
 def _source(
     lm: LanguageModel, given: EvidenceOption, options: Mapping[str, Any], has_rules: bool
 ) -> EvidenceSource | None:
+    """Return the source of a call: one that each model has which may answer it, fallbacks and targets of a router too."""
     decides = lm.capabilities.decides
     if given is None:
         return "measured" if decides == "only" or (has_rules and decides == "also") else None
-    if given == "auto":
-        return "measured" if decides != "no" else "stated" if _no_logprobs(lm, options, is_guess=True) else "logprob"
-    if given == "measured" and decides == "no":
-        raise _refused(lm, "answers with texts only", 'Use evidence="auto", or a model that decides.')
-    if given == "logprob" and (why := _no_logprobs(lm, options)):
-        raise _refused(lm, f"gives no logprobs: {why}", 'Use evidence="stated", or "sampled".')
-    if given in ("stated", "sampled", "logprob") and decides == "only":
-        raise _refused(lm, "answers with distributions only", 'Use evidence="measured".')
-    return given
+    models = _models_of(lm)
+    if given != "auto":
+        for model in models:
+            if problem := _problem(model, given, options):
+                raise _refused(model, *problem)
+        return given
+    for source in ("measured", "logprob", "stated"):
+        if not any(_problem(model, source, options, is_guess=True) for model in models):
+            return source
+    only = next(model for model in models if model.capabilities.decides == "only")
+    text = next(model for model in models if model.capabilities.decides == "no")
+    raise _refused(
+        only,
+        f"answers with distributions only, {text.model} with texts only",
+        "Use models of one kind, or evidence=None, which keeps what is measured.",
+    )
+
+
+def _models_of(lm: LanguageModel) -> list[LanguageModel]:
+    """Return the models that may answer a call: a model and its fallbacks, or the targets of a router."""
+    targets: Any = getattr(lm, "targets", None)
+    return [lm] if targets is None else [target.lm for target in targets()]
+
+
+def _problem(
+    lm: LanguageModel, source: str, options: Mapping[str, Any], *, is_guess: bool = False
+) -> tuple[str, str] | None:
+    """Return what a model lacks for a source, and what to do; ``None`` if it has the source."""
+    decides = lm.capabilities.decides
+    if source == "measured":
+        instead = 'Use evidence="auto", or a model that decides.'
+        return ("answers with texts only", instead) if decides == "no" else None
+    if decides == "only":
+        return "answers with distributions only", 'Use evidence="measured".'
+    if source == "logprob" and (why := _no_logprobs(lm, options, is_guess=is_guess)):
+        return f"gives no logprobs: {why}", 'Use evidence="stated", or "sampled".'
+    return None
 
 
 def _refused(lm: LanguageModel, what: str, instead: str) -> UnsupportedFeature:
     return UnsupportedFeature(f"{lm.model} {what.rstrip('.')} (choosing evidence). {instead}")
 
 
-def _no_logprobs(lm: LanguageModel, options: Mapping[str, Any], *, is_guess: bool = False) -> str | None:
+def _no_logprobs(lm: LanguageModel, options: Mapping[str, Any], *, is_guess: bool) -> str | None:
     """Return why a model gives no log probabilities; ``None`` if it gives them. ``is_guess``: without its word, it does not."""
     find: Any = getattr(lm, "logprobs_refusal", None)
     if find is None:

@@ -32,6 +32,7 @@ from sigwire.journal.journal import Journal
 from sigwire.lm.client import LM
 from sigwire.lm.fake import FakeLM
 from sigwire.lm.policy.cache.cache import configure_cache
+from sigwire.lm.router import Router
 from sigwire.modules.agents.react import ReAct
 from sigwire.modules.chain_of_thought import ChainOfThought
 from sigwire.modules.parallel import Parallel
@@ -41,7 +42,7 @@ from sigwire.settings import context
 from sigwire.signatures.criteria import Criteria
 from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature, make_signature
-from sigwire.testing.fake_provider import FakeProvider
+from sigwire.testing.fake_provider import FakeProvider, Fault
 
 
 class Area(Enum):
@@ -438,6 +439,69 @@ def test_auto_takes_the_best_source_and_a_source_that_the_model_lacks_is_refused
         else:
             sent = json.dumps(provider.requests[0].body)
             assert "ogprobs" in sent
+
+
+def several(provider: FakeProvider, kind: str, *names: str) -> Any:
+    """Return models as one: the first with the others as fallbacks, or targets of a router."""
+    wires = {"openai": "openai", "groq": "openai", "anthropic": "anthropic", "gemini": "gemini", "decides": "decisions"}
+    models: list[Any] = []
+    for name in names:
+        model, wire = {"decides": ("openai/gpt-decides", "decisions")}.get(name, (name, "chat"))
+        more = {"wire": wire} if model.startswith("openai/") else {}
+        url = provider.url(wires[name.partition("/")[0]])
+        models.append(LM(model, base_url=url, api_key="k", num_retries=0, **more))
+    return Router(models) if kind == "router" else models[0].copy(fallbacks=models[1:])
+
+
+@pytest.mark.parametrize("kind", ["router", "fallbacks"])
+@pytest.mark.parametrize(
+    ("names", "source", "said"),
+    [
+        (("openai/gpt-4.1", "anthropic/claude-sonnet-4-5"), "logprob", "anthropic/claude-sonnet-4-5 gives no logprobs"),
+        (("gemini/gemini-2.0-flash", "groq/llama-3.3-70b-versatile"), "logprob", "groq/llama-3.3-70b-versatile gives"),
+        (("openai/gpt-4.1", "decides"), "logprob", "openai/gpt-decides answers with distributions only"),
+        (("openai/gpt-4.1", "decides"), "stated", "openai/gpt-decides answers with distributions only"),
+        (("openai/gpt-4.1", "decides"), "sampled", "openai/gpt-decides answers with distributions only"),
+        (("decides", "openai/gpt-4.1"), "measured", "openai/gpt-4.1 answers with texts only"),
+        (
+            ("decides", "openai/gpt-4.1"),
+            "auto",
+            "openai/gpt-decides answers with distributions only, openai/gpt-4.1 with",
+        ),
+        (
+            ("openai/gpt-4.1", "decides"),
+            "auto",
+            "openai/gpt-decides answers with distributions only, openai/gpt-4.1 with",
+        ),
+    ],
+)
+def test_source_that_one_of_several_models_lacks_is_refused_before_sending(
+    names: tuple[str, ...], source: Any, said: str, kind: str
+) -> None:
+    with FakeProvider() as provider:
+        predict = Predict("text -> urgent: bool", lm=several(provider, kind, *names), evidence=source)
+        with pytest.raises(UnsupportedFeature, match=f"^{said}.*choosing evidence"):
+            predict(text="x")
+        assert provider.requests == ()
+
+
+@pytest.mark.parametrize("kind", ["router", "fallbacks"])
+@pytest.mark.parametrize(
+    ("names", "source"),
+    [
+        (("openai/gpt-4.1", "anthropic/claude-sonnet-4-5"), "stated"),
+        (("openai/gpt-4.1", "openai/gpt-4o"), "logprob"),
+    ],
+)
+def test_auto_takes_the_best_source_that_each_of_several_models_has(
+    names: tuple[str, ...], source: str, kind: str
+) -> None:
+    text = sections(urgent="true", evidence_='{"urgent": 0.75}') if source == "stated" else sections(urgent="true")
+    with FakeProvider([Fault("server"), Choice(text, logprobs=tokens_of(text))]) as provider:
+        result = Predict("text -> urgent: bool", lm=several(provider, kind, *names), evidence="auto")(text="x")
+    assert [attempt.model for attempt in result.attempts] == [*names]
+    assert result.evidence["urgent"].source == source
+    assert [each for each in result.warnings if each.feature == "evidence"] == []
 
 
 def test_evidence_of_another_name_is_refused_with_the_nearest() -> None:
