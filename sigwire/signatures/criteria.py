@@ -18,6 +18,9 @@ from functools import lru_cache
 from types import UnionType
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+from pydantic_core import PydanticCustomError
+from pydantic_core.core_schema import no_info_after_validator_function
+
 from sigwire.core.evidence import Question, index_of, label_of
 from sigwire.core.json import JsonObject
 from sigwire.core.narrow import is_mapping
@@ -29,7 +32,8 @@ from sigwire.signatures.annotations import allows_none, strip_annotated
 from sigwire.signatures.fields import CHECKS, FieldSpec, SignatureSpec
 
 if TYPE_CHECKING:
-    from pydantic.annotated_handlers import GetJsonSchemaHandler
+    from pydantic.annotated_handlers import GetCoreSchemaHandler, GetJsonSchemaHandler
+    from pydantic_core import CoreSchema
 
 __all__ = ["Criteria", "DecidingOutput", "criteria_of", "criteria_texts", "deciding_outputs", "with_criterion"]
 
@@ -43,6 +47,7 @@ class Criteria(ChecksKeywords):
     ``Criteria({value: description})`` describes values of a ``bool``, ``Literal`` or ``Enum``, or of the members of a list of
     these; also of some of them only. ``Criteria("none", "minor", ("severe", "someone is hurt"))`` has 2 to 10 ordered levels of
     a ``float`` (the value is the mean level) or an ``int`` (a level), numbered from 0: a text, or a label with its description.
+    A number outside of the levels is no value of the output.
 
     Raises ``SignatureError`` for fewer than 2 or more than 10 levels, an empty label, and equal labels.
 
@@ -102,6 +107,19 @@ class Criteria(ChecksKeywords):
                 raise KeyError(label)
             made.descriptions[key] = text
         return made
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Refuse a number outside of the levels."""
+        schema = handler(source)
+        return no_info_after_validator_function(self._level_of, schema) if self.levels else schema
+
+    def _level_of(self, number: Any) -> Any:
+        last = len(self.levels) - 1
+        if isinstance(number, int | float) and not 0 <= number <= last:
+            (first, _), (highest, _) = self.levels[0], self.levels[-1]
+            facts = {"first": first, "last": last, "highest": highest}
+            raise PydanticCustomError("level", "should be a level from 0 ({first}) to {last} ({highest})", facts)
+        return number
 
     def __get_pydantic_json_schema__(self, core_schema: Any, handler: GetJsonSchemaHandler) -> JsonObject:
         schema: JsonObject = dict(cast("Any", handler(core_schema)))

@@ -627,6 +627,35 @@ def test_field_named_evidence_hides_the_attribute_but_not_the_report() -> None:
     assert CallReport.of(result).evidence["urgent"].p(True) == 0.75
 
 
+class Graded(BaseModel):
+    harm: Annotated[int, Criteria("none", "minor", "severe")]
+
+
+LEVELS = [
+    (Annotated[int, Criteria("none", "minor", "severe")], 3, 2),
+    (Annotated[float, Criteria("none", "minor", "severe")], 2.5, 1.5),
+    (Annotated[float, Criteria("none", "minor", "severe")], -0.5, 0),
+    (Graded, {"harm": -1}, {"harm": 1}),
+]
+
+
+@pytest.mark.parametrize(("kind", "outside", "inside"), LEVELS)
+@pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda each: type(each).__name__)
+def test_number_outside_of_its_levels_is_asked_again_and_then_an_error(
+    kind: Any, outside: Any, inside: Any, adapter: Any
+) -> None:
+    signature = make_signature({"text": (str, InputField()), "found": (kind, OutputField())})
+    with context(adapter=adapter):
+        plan = adapter.plan(signature)
+        wrong, right = (str(plan.layout.write({"found": each})) for each in (outside, inside))
+        lm = FakeLM([wrong, right])
+        result = Predict(signature, lm=lm, max_reasks=1)(text="x")
+        assert (result.found.harm if kind is Graded else result.found) == (1 if kind is Graded else inside)
+        assert "should be a level from 0 (none) to 2 (severe), not" in lm.requests[1].messages[-1].text
+        with pytest.raises(AdapterParseError, match=r"from 0 \(none\) to 2 \(severe\)"):
+            Predict(signature, lm=FakeLM([wrong]))(text="x")
+
+
 # --- streams, state, storage
 
 
