@@ -23,7 +23,7 @@ from sigwire.adapters.xml import XMLAdapter
 from sigwire.cassettes.cassette import Cassette
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.events import FieldDelta, FieldEnd, FieldPartial, Finished
-from sigwire.core.evidence import DecisionRule, Evidence
+from sigwire.core.evidence import DecisionRule, Evidence, Question
 from sigwire.core.example import Prediction
 from sigwire.core.report import CallReport
 from sigwire.core.response import Choice
@@ -657,6 +657,32 @@ def test_number_outside_of_its_levels_is_asked_again_and_then_an_error(
 
 
 # --- streams, state, storage
+
+
+def test_report_of_a_call_keeps_evidence_through_json() -> None:
+    report = CallReport.of(Predict(Triage, lm=lm_for("stated", ChatAdapter()), evidence="stated")(text="x"))
+    read = CallReport.from_json(json.loads(json.dumps(report.to_json())))
+    areas = Question("ticket.area", "choice", VALUES["ticket.area"])
+    assert read == report
+    assert {**read.evidence, "ticket.area": read.evidence["ticket.area"].typed(areas)} == report.evidence
+    assert "evidence" not in CallReport(name="Predict").to_json()
+    for broken in ({"urgent": {"source": "stated"}}, {"urgent": 3}, [3]):
+        with pytest.raises(StateError):
+            CallReport.from_json({**report.to_json(), "evidence": broken})
+
+
+def test_error_of_an_unsure_call_survives_a_pickle_with_its_evidence() -> None:
+    predict = Predict(Triage, lm=lm_for("stated", ChatAdapter()), evidence="stated")
+    predict.decisions["urgent"] = DecisionRule(least=0.9)
+    with pytest.raises(Unsure) as caught:
+        predict(text="x")
+    error = pickle.loads(pickle.dumps(caught.value))
+    assert (error.fields, error.evidence, error.partial) == (
+        ("urgent",),
+        caught.value.evidence,
+        caught.value.partial,
+    )
+    assert error.partial.evidence == caught.value.evidence
 
 
 def test_stream_holds_deciding_outputs_back_until_they_are_decided() -> None:
