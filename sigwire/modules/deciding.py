@@ -97,6 +97,11 @@ class Deciding:
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     holder: _Holder | None = None
 
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths of the outputs."""
+        return tuple(output.path for output in self.outputs)
+
     def check_plan(self, plan: Plan) -> None:
         """Raise ``UnsupportedFeature`` if the layout has no place for stated probabilities."""
         if self.stated and plan.setup.layout.free:
