@@ -39,8 +39,10 @@ def row_of(request: Request) -> int:
     return int(found[-1])
 
 
-def deciding_model(answer: Callable[[int], Choice | Exception], name: str = "fake/deciding") -> FakeLM:
-    """Return a model that answers by the number of the row; each answer costs a request of 10 tokens."""
+def deciding_model(
+    answer: Callable[[int], Choice | Exception], name: str = "fake/deciding", cost: float | None = None
+) -> FakeLM:
+    """Return a model that answers by the number of the row; each answer costs a request of 10 tokens, ``cost`` dollars."""
 
     def respond(request: Request) -> Answer:
         made = answer(row_of(request))
@@ -50,4 +52,4 @@ def deciding_model(answer: Callable[[int], Choice | Exception], name: str = "fak
             return replace(made, text=f"{text}[[ ## completed ## ]]")
         return made
 
-    return FakeLM(respond, model=name, usage=Usage(8, 2), capabilities=_DECIDES)
+    return FakeLM(respond, model=name, usage=Usage(8, 2, cost=cost), capabilities=_DECIDES)

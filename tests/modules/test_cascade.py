@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -39,14 +40,16 @@ class Triage(Signature):
     queue: Literal["billing", "shipping"] = OutputField()
 
 
-def stage(confidence: float | Callable[[int], float], name: str = "cheap", value: bool = True) -> Predict[..., Any]:
+def stage(
+    confidence: float | Callable[[int], float], name: str = "cheap", value: bool = True, cost: float | None = None
+) -> Predict[..., Any]:
     """Return a predictor whose ``urgent`` has a confidence; that of ``queue`` is 0.95."""
 
     def answer(row: int) -> Any:
         sure = confidence(row) if callable(confidence) else confidence
         return choice(urgent={value: sure, not value: 1 - sure}, queue={"billing": 0.95, "shipping": 0.05})
 
-    return Predict(Triage, lm=deciding_model(answer, f"fake/{name}"))
+    return Predict(Triage, lm=deciding_model(answer, f"fake/{name}", cost))
 
 
 def requests_of(cascade: Cascade) -> list[int]:
@@ -74,16 +77,36 @@ def test_attempts_are_those_of_all_stages_with_the_reason(way: Callable[..., Any
     assert result.usage.input_tokens == 24
 
 
-def test_two_hundred_rows_are_answered_by_the_cheapest_sure_stage() -> None:
+COSTS = (0.001, 0.01, 0.1)
+
+
+@pytest.mark.parametrize("is_awaited", [False, True])
+def test_two_hundred_rows_are_answered_by_the_cheapest_sure_stage_with_its_reason_and_cost(is_awaited: bool) -> None:
+    def first(row: int) -> float:
+        return 0.5 + row / 400
+
+    def second(row: int) -> float:
+        return 0.6 + (row % 2) * 0.39
+
     cascade = Cascade(
-        [stage(lambda row: 0.5 + row / 400), stage(lambda row: 0.6 + (row % 2) * 0.39, "better"), stage(0.7, "dear")],
+        [stage(first, cost=COSTS[0]), stage(second, "better", cost=COSTS[1]), stage(0.7, "dear", False, COSTS[2])],
         least=[0.9, 0.95, None],
     )
+
+    async def awaited() -> list[Any]:
+        return [await cascade.acall(ticket=f"row {row}") for row in range(200)]
+
+    results = asyncio.run(awaited()) if is_awaited else [cascade(ticket=f"row {row}") for row in range(200)]
     expected = [0, 0, 0]
-    for row in range(200):
-        at = 0 if 0.5 + row / 400 >= 0.9 else 1 if row % 2 else 2
+    for row, result in enumerate(results):
+        at = 0 if first(row) >= 0.9 else 1 if row % 2 else 2
         expected = [each + (place <= at) for place, each in enumerate(expected)]
-        assert len(cascade(ticket=f"row {row}").attempts) == at + 1
+        reasons = [None, f"unsure: urgent {first(row):.2f} < 0.9", f"unsure: urgent {second(row):.2f} < 0.95"]
+        names = ["fake/cheap", "fake/better", "fake/dear"]
+        found = [(each.model, each.purpose, each.why) for each in result.attempts]
+        assert found == list(zip(names, ["ask", "fallback", "fallback"], reasons, strict=True))[: at + 1]
+        assert result.urgent is (at != 2)
+        assert CallReport.of(result).cost == pytest.approx(sum(COSTS[: at + 1]))
     assert requests_of(cascade) == expected
 
 
@@ -168,11 +191,13 @@ def test_wrong_arguments_are_refused(stages: Any, options: dict[str, Any], messa
         Cascade(stages, **options)
 
 
-def test_budget_ends_a_cascade_between_stages() -> None:
+@in_every_way
+def test_budget_ends_a_cascade_between_stages(way: Callable[..., Any]) -> None:
     cascade = Cascade([stage(0.6), stage(0.9, "dear")], least=[0.9, None])
-    with pytest.raises(BudgetSpent), Budget(calls=1):
-        cascade(ticket="row 1")
+    with pytest.raises(BudgetSpent) as caught, Budget(calls=1):
+        way(cascade, ticket="row 1")
     assert requests_of(cascade) == [1, 0]
+    assert [each.model for each in CallReport.of(caught.value).attempts] == ["fake/cheap"]
 
 
 def test_streamed_cascade_emits_the_outputs_of_the_sure_stage_whole() -> None:
@@ -365,6 +390,64 @@ def test_output_that_lacks_its_evidence_counts_with_confidence_0(
 def test_cascade_whose_last_stage_lacks_evidence_is_unsure() -> None:
     with pytest.raises(Unsure, match=r"unsure about queue: 0\.00, least 0\.9"):
         Cascade([stated_stage(0.97)], least=0.9)(ticket="x")
+
+
+@pytest.mark.parametrize(
+    ("decision", "ends"),
+    [
+        ("approve", [True, "billing"]),
+        ({"edit": {"urgent": False}}, [False, "billing"]),
+        ({"deny": "ask Ann"}, "ask Ann"),
+    ],
+)
+def test_person_decides_in_another_process_after_a_kill_and_is_asked_once(
+    decision: Any, ends: Any, tmp_path: Path
+) -> None:
+    """The first process is killed after the question, the second while it goes on with the decision of the person."""
+
+    def life(number: int) -> None:
+        class Desk(Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.sort = Cascade([stage(0.6), stage(0.7, "dear")], least=0.9, person=True)
+
+            def forward(self, ticket: str) -> Any:
+                try:
+                    found: Any = self.sort(ticket=ticket)
+                except Unsure as error:
+                    found = error
+                if number == 1:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                if isinstance(found, Unsure):
+                    raise found
+                return found
+
+        desk = Desk()
+        with Journal(tmp_path / "runs.sqlite3") as journal:
+            try:
+                if number == 0:
+                    journal.run(desk, run="ticket-1", ticket="row 1")
+                elif number == 1:
+                    journal.resume(desk, "ticket-1", {(tmp_path / "id").read_text(): decision})
+                result = journal.run(desk, run="ticket-1", ticket="row 1")
+                found: Any = [result.urgent, result.queue]
+            except ApprovalNeeded as needed:
+                (pending,) = needed.pending
+                (tmp_path / "id").write_text(pending.id)
+                os.kill(os.getpid(), signal.SIGKILL)
+            except Unsure as error:
+                found = str(error).partition("did not decide: ")[2].partition(".")[0]
+        (tmp_path / "result").write_text(json.dumps([found, requests_of(desk.sort)]))
+
+    for number in range(3):
+        child = os.fork()
+        if child == 0:
+            try:
+                life(number)
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
+    assert json.loads((tmp_path / "result").read_text()) == [ends, [0, 0]]
 
 
 def test_stage_whose_rule_lacks_evidence_is_passed_with_confidence_0() -> None:
