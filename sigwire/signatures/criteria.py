@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import dataclasses
 import typing
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -181,20 +181,88 @@ def criteria_of(metadata: tuple[Any, ...]) -> list[Criteria]:
     return [each for each in metadata if isinstance(each, Criteria)]
 
 
-def criteria_texts(spec: FieldSpec) -> dict[str, str]:
-    """Return the descriptions of the criteria around the type of an output, by label. Those inside of its type are left out."""
-    found = criteria_of(spec.metadata)
-    return found[0].texts if found else {}
+class _CriterionText:
+    """Metadata: another description of a value or level of an output inside of a type, in its JSON Schema."""
+
+    __slots__ = ("_keys", "label", "path", "text")
+
+    def __init__(self, output: DecidingOutput, label: str, text: str) -> None:
+        self.path, self._keys = ".".join(output.steps), output.keys[1:]
+        self.label, self.text = label, text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _CriterionText) and (self.path, self.label, self.text) == (
+            other.path,
+            other.label,
+            other.text,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.path, self.label, self.text))
+
+    def __get_pydantic_json_schema__(self, core_schema: Any, handler: GetJsonSchemaHandler) -> JsonObject:
+        return self._changed(handler(core_schema), self._keys, handler.resolve_ref_schema)
+
+    def _changed(self, schema: Any, keys: tuple[str, ...], resolve: Callable[[Any], Any]) -> JsonObject:
+        """Return a schema with the text at the end of ``keys``; definitions on the way are written into it."""
+        if any(name in schema for name in ("x-criteria", "x-levels")):
+            return self._described(schema)
+        for union in ("anyOf", "oneOf", "allOf"):
+            if union in schema:
+                return {**schema, union: [self._changed(each, keys, resolve) for each in schema[union]]}
+        node = resolve(schema)
+        name = keys[0] if keys else "items"
+        parts: Any = node.get("properties", {}) if keys else node
+        if name not in parts:
+            return cast(JsonObject, schema)
+        changed = {**parts, name: self._changed(parts[name], keys[1:], resolve)}
+        return {**node, "properties": changed} if keys else changed
+
+    def _described(self, schema: Any) -> JsonObject:
+        levels: Any = [
+            {**level, "description": self.text} if level["label"] == self.label else level
+            for level in schema.get("x-levels", ())
+        ]
+        return {
+            **schema,
+            **({"x-levels": levels} if levels else {"x-criteria": {**schema["x-criteria"], self.label: self.text}}),
+        }
 
 
-def with_criterion(spec: FieldSpec, label: str, text: str) -> FieldSpec:
-    """Return an output with another description of a value or level. Raises ``KeyError`` if its criteria have no such label."""
-    found = criteria_of(spec.metadata)
-    if not found:
-        raise KeyError(label)
-    changed = found[0].with_text(label, text)
+def criteria_texts(spec: FieldSpec) -> dict[str, dict[str, str]]:
+    """Return the descriptions of criteria of an output, by path and label; those of members of its models too."""
+    if spec.role != "value":
+        return {}
+    changed = {(each.path, each.label): each.text for each in spec.metadata if isinstance(each, _CriterionText)}
+    found: dict[str, dict[str, str]] = {}
+    for output in _of_field(spec):
+        if output.criteria is not None:
+            path, texts = ".".join(output.steps), output.criteria.texts
+            own = {label: changed.pop((path, label), text) for label, text in texts.items()}
+            found.setdefault(path, own)
+    for (path, label), text in changed.items():  # of levels that had none
+        found[path][label] = text
+    return found
+
+
+def with_criterion(spec: FieldSpec, path: str, label: str, text: str) -> FieldSpec:
+    """Return an output with another description of a value or level. Raises ``KeyError`` if it has no such criteria."""
+    output = next((each for each in _of_field(spec) if ".".join(each.steps) == path and each.criteria), None)
+    if output is None or output.criteria is None:
+        raise KeyError(path)
+    changed = output.criteria.with_text(label, text)
+    if criteria_texts(spec)[path].get(label) == text:
+        return spec
     info = copy(spec.info)
-    info.metadata = [changed if each is found[0] else each for each in info.metadata]
+    if any(each is output.criteria for each in info.metadata):
+        info.metadata = [changed if each is output.criteria else each for each in info.metadata]
+    else:
+        rest = [
+            each
+            for each in info.metadata
+            if not isinstance(each, _CriterionText) or (each.path, each.label) != (path, label)
+        ]
+        info.metadata = [*rest, _CriterionText(output, label, text)]
     return replace(spec, metadata=tuple(info.metadata), _info=info)
 
 
