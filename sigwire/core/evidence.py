@@ -238,14 +238,14 @@ class Evidence(Value, ChecksKeywords):
         position = index_of(self.values, value)
         if position is None:
             known = ", ".join(map(repr, self.values))
-            raise InputError(f"{value!r} is no value of this evidence. Its values are {known}.")
+            raise InputError(f"{value!r} is no value of this evidence (reading evidence). Its values are {known}.")
         return self.probabilities[position]
 
     @property
     def expected(self) -> float:
         """The mean level of a score, from 0. Raises ``InputError`` for evidence of another kind."""
         if self.kind != "score":
-            raise InputError(f"A {self.kind} has no mean level. Read p(value).")
+            raise InputError(f"A {self.kind} has no mean level (reading evidence). Read p(value).")
         return _mean(self.probabilities)
 
     def to_json(self) -> JsonObject:
@@ -263,7 +263,7 @@ class Evidence(Value, ChecksKeywords):
         """Return the evidence of a file with the values of the declared type. Raises ``InputError`` if they do not fit."""
         positions = [index_of(question.values, value) for value in self.values]
         if question.kind != self.kind or positions != list(range(len(question.values))):
-            raise InputError(f"Evidence of other values than {question.path!r} has. Ask again.")
+            raise InputError(f"Evidence of other values than {question.path!r} has (reading evidence). Ask again.")
         return replace(
             self,
             values=question.values,

@@ -260,7 +260,8 @@ class Cascade(StepsModule):
         given = submit.read(ToolCall("", _DECIDE, {**arguments, **(verdict.arguments or {})}))
         if given.outputs is None:
             raise InputError(
-                f"{given.problem.removeprefix('Rejected. ').partition('. Call')[0]} (deciding by a person)."
+                f"{given.problem.removeprefix('Rejected. ').partition('. Call')[0]} (deciding by a person). "
+                "Give values of the declared types."
             )
         fields = dict(last.prediction.__dict__) if verdict.answer == "approve" else {}
         made = Prediction.make(

@@ -766,6 +766,26 @@ def test_tokens_of_every_wire_give_evidence_whole_and_streamed(
     assert result.evidence["mood"].p("angry") == pytest.approx(1)
 
 
+@pytest.mark.parametrize(("model", "wire", "more"), WIRES)
+def test_distribution_of_tokens_is_equal_whole_streamed_and_from_the_cache(
+    model: str, wire: str, more: dict[str, Any], tmp_path: Path
+) -> None:
+    spread = {"refund": 0.625, "repair": 0.25, "other": 0.125}
+    choice = tokenized([("[[ ## found ## ]]\n", {}), ("refund", spread), ("\n\n[[ ## completed ## ]]", {})])
+    configure_cache(disk_cache_dir=tmp_path / "cache")
+    with FakeProvider([choice] * 3) as provider:
+        lm = LM(model, base_url=provider.url(wire), api_key="k", **more)
+        predict = Predict("text -> found: Literal['refund', 'repair', 'bill']", lm=lm, evidence="logprob")
+        whole, cached = predict(text="x"), predict(text="x")
+        streamed = list[Any](predict.stream(text="x", config={"cache": False}))[-1].value
+        from_cache = list[Any](predict.stream(text="x"))[-1].value
+        assert len(provider.requests) == 2
+    found = whole.evidence["found"]
+    assert found.probabilities == pytest.approx((5 / 7, 2 / 7, 0))
+    assert found.coverage == pytest.approx(0.875)
+    assert cached.evidence == streamed.evidence == from_cache.evidence == whole.evidence
+
+
 def test_requests_without_evidence_are_those_of_a_predictor_that_knows_none() -> None:
     def sent(**more: Any) -> dict[str, Any]:
         lm = FakeLM([WRITTEN])
