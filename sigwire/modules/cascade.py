@@ -61,6 +61,9 @@ class CascadeLeast(Parameter):
     def __init__(self, values: Sequence[float | None]) -> None:
         self.values: tuple[float | None, ...] = tuple(values)
 
+    def __repr__(self) -> str:
+        return f"CascadeLeast({list(self.values)})"
+
     def __deepcopy__(self, memo: object) -> CascadeLeast:
         return CascadeLeast(self.values)
 

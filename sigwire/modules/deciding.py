@@ -51,6 +51,7 @@ __all__ = [
     "Deciding",
     "DecisionRules",
     "EvidenceOption",
+    "check_decisions",
     "check_evidence",
     "check_rules",
     "decided_prediction",
@@ -72,6 +73,16 @@ def check_evidence(given: object, where: str = "making a Predict") -> Any:
         known = ", ".join(f'"{each}"' for each in _OPTIONS)
         raise ConfigurationError(f"evidence={given!r:.60} is no source ({where}). {hint}Use {known}, or None.")
     return given
+
+
+def check_decisions(given: object, where: str) -> DecisionRules:
+    """Return the rules by path. Raises ``ConfigurationError`` for another form; ``check_rules`` checks each rule."""
+    if not is_mapping(given):
+        raise ConfigurationError(
+            f"decisions are rules by path, not {type(given).__name__} ({where}). Write "
+            'decisions={"urgent": DecisionRule(threshold=0.8)}.'
+        )
+    return cast(DecisionRules, dict(given))
 
 
 class Decided(NamedTuple):
@@ -314,7 +325,7 @@ def prepare(
     lacks the named source. ``None`` if nothing asks for evidence.
     """
     outputs = deciding_outputs(signature.spec)
-    rules = dict(rules)
+    rules = check_decisions(rules, f"calling {owner}")
     check_rules(rules, outputs, owner)
     asked = dict(options or {})
     source = _source(lm, given, asked, bool(rules)) if outputs else None

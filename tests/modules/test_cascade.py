@@ -7,6 +7,7 @@ import json
 import os
 import signal
 from collections.abc import Callable
+from io import StringIO
 from pathlib import Path
 from typing import Any, Literal
 
@@ -245,6 +246,14 @@ def test_least_is_saved_loaded_and_copied(tmp_path: Path) -> None:
     one = Cascade([Predict(Triage)])
     with pytest.raises(StateError, match="2 numbers for 1 stages"):
         one.load_state({**one.dump_state(), "policy": {"least": [0.9, None]}})
+
+
+def test_cascade_shows_its_least_confidences() -> None:
+    cascade = Cascade([Predict(Triage), Predict(Triage)], least=[0.9, None])
+    assert "policy = CascadeLeast([0.9, None])" in repr(cascade)
+    cascade.show(file=(shown := StringIO()))
+    assert "2 predictors" in shown.getvalue()
+    assert "CascadeLeast([0.9, None])" in shown.getvalue()
 
 
 # --- a person

@@ -63,6 +63,9 @@ CALLS: dict[str, Callable[[str], object]] = {
     "rule of no output": lambda text: predict(evidence="stated", decisions={"urgnt": DecisionRule()})(ticket=text),
     "rule of another kind": lambda text: ruled(weights={"true": 2.0})(ticket=text),
     "rule that is a number": lambda text: predict(evidence="stated", decisions={"urgent": 0.8})(ticket=text),
+    "rules without paths": lambda text: predict(evidence="stated", decisions=[DecisionRule()]),
+    "rules that were set to nothing": lambda text: _without_rules(text),
+    "rules of a call": lambda text: predict()(ticket=text, config={"decisions": {"urgent": DecisionRule()}}),
     "rule without evidence": lambda text: predict(decisions={"urgent": DecisionRule(least=0.9)})(ticket=text),
     "rule out of range": lambda text: DecisionRule(least=1.5),
     "unsure output": lambda text: ruled(least=0.9)(ticket=text),
@@ -90,6 +93,12 @@ CALLS: dict[str, Callable[[str], object]] = {
 def _in_two_steps(text: str) -> object:
     with context(adapter=TwoStepAdapter(FakeLM())):
         return predict(evidence="stated")(ticket=text)
+
+
+def _without_rules(text: str) -> object:
+    found = predict(evidence="stated")
+    found.decisions = None  # type: ignore[assignment]
+    return found(ticket=text)
 
 
 @pytest.mark.parametrize("case", CALLS)
