@@ -210,7 +210,8 @@ class Cascade(StepsModule):
             known = f" It has evidence of {', '.join(evidence)}." if evidence else ""
             raise ConfigurationError(
                 f"Stage {number} of the cascade ({type(stage).__name__}) gives no evidence {what}, and needs a confidence of "
-                f'{needed:g} (deciding).{known} Make it with evidence="auto", or set its least to None.'
+                f'{needed:g} (deciding).{known} Make it with evidence="auto" and return that prediction, or set its least to '
+                "None."
             )
         return _outcome(found, evidence, paths)
 

@@ -225,10 +225,15 @@ class Deciding:
                 continue
             if output.member is not UNSET:
                 lists.setdefault(output.steps, []).append(output)
-            elif not is_unsure or output.allows_none:
-                _set(fields, output.steps, None if found is None else found.value)
-            elif found is not None:  # decided, for ``partial``
-                _set(fields, output.steps, found.decided(replace(rule, least=0.0), is_mean=output.is_mean).value)
+                continue
+            if found is None:
+                if output.allows_none:
+                    _set(fields, output.steps, None)
+                continue
+            value = found.value
+            if is_unsure and not output.allows_none:  # decided, for ``partial``
+                value = found.decided(replace(rule, least=0.0), is_mean=output.is_mean).value
+            _set(fields, output.steps, value)
         for steps, members in lists.items():
             _set(fields, steps, self._list(fields, steps, members, evidence))
         return Decided(fields, dict(evidence), warnings, repairs, tuple(unsure))

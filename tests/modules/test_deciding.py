@@ -504,6 +504,20 @@ def test_auto_takes_the_best_source_that_each_of_several_models_has(
     assert [each for each in result.warnings if each.feature == "evidence"] == []
 
 
+def test_rule_abstains_if_the_fallback_that_answered_measures_nothing() -> None:
+    with FakeProvider([Fault("server"), '{"urgent": true}'] * 2) as provider:
+        lm = several(provider, "fallbacks", "decides", "groq/llama-3.3-70b-versatile")
+        predict = Predict("text -> urgent: bool", lm=lm, decisions={"urgent": DecisionRule(threshold=0.8)})
+        result = predict(text="x")
+        assert (result.urgent, result.evidence) == (True, {})
+        assert [each.detail for each in result.warnings if each.feature == "evidence"] == [
+            "urgent has no evidence: the answer has no numbers for it"
+        ]
+        predict.decisions["urgent"] = DecisionRule(least=0.6)
+        with pytest.raises(Unsure, match=r"urgent: no evidence, least 0\.6"):
+            predict(text="x")
+
+
 def test_evidence_of_another_name_is_refused_with_the_nearest() -> None:
     with pytest.raises(ConfigurationError, match="Did you mean logprob"):
         Predict("text -> urgent: bool", evidence="logprobs")  # type: ignore[arg-type]

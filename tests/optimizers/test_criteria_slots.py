@@ -105,6 +105,6 @@ def test_candidates_change_criteria_inside_of_types_at_one_place(slot: str) -> N
     ]
 
 
-def test_criteria_that_a_candidate_leaves_as_they_are_change_no_signature() -> None:
+def test_equal_criteria_of_a_state_change_no_signature() -> None:
     state = Nested.dump_state()
     assert Nested.load_state(state).spec.by_name["first"] is Nested.spec.by_name["first"]

@@ -52,7 +52,7 @@ def test_preview_of_sampled_evidence_has_the_further_requests_and_their_price(mo
     assert line in card_of(preview)
 
 
-def test_preview_without_evidence_has_no_line_of_it() -> None:
+def test_preview_has_no_line_of_evidence_when_none_is_asked_for() -> None:
     preview = preview_of("openai/gpt-4.1-mini", None)
     assert preview.evidence is None
     assert "evidence" not in card_of(preview) + repr(preview)
