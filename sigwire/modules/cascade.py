@@ -19,7 +19,6 @@ from sigwire.core.evidence import Evidence, least_confidence
 from sigwire.core.example import Prediction
 from sigwire.core.json import JsonObject
 from sigwire.core.narrow import is_items, is_mapping
-from sigwire.core.record import FieldValues
 from sigwire.core.tools.calls import ToolCall
 from sigwire.core.tools.tool import Tool
 from sigwire.effects.emitting import Emit
@@ -71,7 +70,7 @@ class CascadeLeast(Parameter):
         """Return the numbers as JSON."""
         return {"least": list(self.values)}
 
-    def prepare_state(self, state: FieldValues, *, allow_unsafe_lm_state: bool = False) -> Callable[[], None]:
+    def prepare_state(self, state: Mapping[str, Any], *, allow_unsafe_lm_state: bool = False) -> Callable[[], None]:
         """Check a state; return the function that takes it. Raises ``StateError``."""
         try:
             found = _checked_least(state.get("least"), len(self.values), "loading")
