@@ -7,6 +7,7 @@ import json
 import os
 import signal
 from collections.abc import Callable
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import Any, Literal
@@ -29,7 +30,7 @@ from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
 from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature
-from tests.modules.deciding import choice, deciding_model
+from tests.modules.deciding import choice, deciding_model, in_a_process
 from tests.ways import in_every_way
 
 
@@ -353,14 +354,8 @@ def test_killed_run_asks_stages_and_the_person_once(tmp_path: Path) -> None:
             result: Prediction = journal.run(cascade, run="ticket-1", ticket="row 1")
         (tmp_path / "result").write_text(json.dumps([result.urgent, requests_of(cascade)]))
 
-    for kill in (True, False, False):
-        child = os.fork()
-        if child == 0:
-            try:
-                life(kill)
-            finally:
-                os._exit(0)
-        os.waitpid(child, 0)
+    ends = [in_a_process(partial(life, kill)) for kill in (True, False, False)]
+    assert ends == [signal.SIGKILL, 0, 0]
     assert json.loads((tmp_path / "result").read_text()) == [False, [0, 0]]
     assert (tmp_path / "asked").read_text() == "xx"  # the killed question, and the one that was answered
 
@@ -448,14 +443,7 @@ def test_person_decides_in_another_process_after_a_kill_and_is_asked_once(
                 found = str(error).partition("did not decide: ")[2].partition(".")[0]
         (tmp_path / "result").write_text(json.dumps([found, requests_of(desk.sort)]))
 
-    for number in range(3):
-        child = os.fork()
-        if child == 0:
-            try:
-                life(number)
-            finally:
-                os._exit(0)
-        os.waitpid(child, 0)
+    assert [in_a_process(partial(life, number)) for number in range(3)] == [signal.SIGKILL, signal.SIGKILL, 0]
     assert json.loads((tmp_path / "result").read_text()) == [ends, [0, 0]]
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import signal
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from sigwire.journal.journal import Journal
 from sigwire.lm.fake import FakeLM
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
+from tests.modules.deciding import in_a_process
 from tests.modules.test_deciding import MEASURED, PATHS, STATED, WRITTEN, Triage, tokens_of
 
 RULES = {"urgent": DecisionRule(threshold=0.8), "mood": DecisionRule(weights={"sad": 3})}
@@ -58,17 +60,6 @@ def answers_of(source: str, note: Callable[[], None]) -> FakeLM:
     return FakeLM(answer, capabilities=Capabilities(decides="also" if source == "measured" else "no"))
 
 
-def in_a_process(code: Callable[[], None]) -> int:
-    """Run a function in a process of its own; return the signal that ended it."""
-    child = os.fork()
-    if child == 0:
-        try:
-            code()
-        finally:
-            os._exit(0)
-    return os.WTERMSIG(os.waitpid(child, 0)[1])
-
-
 @pytest.mark.parametrize("source", ["measured", "logprob", "sampled", "stated"])
 @pytest.mark.parametrize("rules", [RULES, {"urgent": DecisionRule(least=0.999)}], ids=["decided", "unsure"])
 def test_resumed_run_has_the_evidence_of_the_run_that_was_killed(
@@ -95,7 +86,7 @@ def test_resumed_run_has_the_evidence_of_the_run_that_was_killed(
         evidence = found.evidence
         kept.write_text(json.dumps({path: each.to_json() for path, each in evidence.items()}))
 
-    assert [in_a_process(lambda kill=kill: life(kill)) for kill in (True, False, False)] == [signal.SIGKILL, 0, 0]
+    assert [in_a_process(partial(life, kill)) for kill in (True, False, False)] == [signal.SIGKILL, 0, 0]
     assert asked.read_text() == "x"
     lm = answers_of(source, lambda: None)
     try:
