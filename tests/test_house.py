@@ -167,6 +167,7 @@ def _by_case(name: str) -> tuple[int, str]:
 # --- what no file may do -----------------------------------------------------------------------------
 
 
+@pytest.mark.long
 def test_every_file_declares_a_sorted_all_whose_names_exist() -> None:
     assert {relative(path): problem for path in FILES if (problem := problem_of_all(path))} == {}
 
@@ -202,6 +203,7 @@ RUNS_TEXT = "sigwire/interpreters/cpython.py"
 PICKLES = {"pickle", "cloudpickle", "dill", "marshal", "shelve"}
 
 
+@pytest.mark.long
 def test_no_file_pickles_imports_the_front_door_or_runs_text() -> None:
     imports = {path: imported(tree) for path, tree in trees().items()}
     packages = {path: {name.partition(".")[0] for name in names} for path, names in imports.items()}
@@ -290,6 +292,7 @@ RULES: dict[str, Callable[[], list[rules.Break]]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("rule", RULES)
 def test_house_keeps_the_rule(rule: str) -> None:
     broken = [str(each) for each in RULES[rule]()]

@@ -201,6 +201,7 @@ def test_writing_call_is_recognised(code: str, found: bool) -> None:
     assert writes(call.value) == found
 
 
+@pytest.mark.long
 def test_no_room_writes_a_file_in_another_way() -> None:
     """``sigwire.testing`` writes no files of users; ``wave`` writes into memory."""
     found = {

@@ -9,6 +9,7 @@ import tomllib
 from importlib.metadata import PackageNotFoundError, packages_distributions, requires
 from pathlib import Path
 
+import pytest
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -41,6 +42,7 @@ def installed_with(extra: str) -> set[str]:
     return {name for name, _ in seen}
 
 
+@pytest.mark.long
 def test_files_of_tests_import_only_what_the_extra_of_tests_installs() -> None:
     of_tests, owners = installed_with("test"), packages_distributions()
     assert {"pytest", "numpy", "pydantic"} <= of_tests

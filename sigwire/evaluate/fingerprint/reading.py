@@ -16,7 +16,7 @@ from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import Enum
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import cache, lru_cache, partial
 from hashlib import sha256
 from importlib import metadata
 from importlib.util import find_spec, resolve_name
@@ -441,7 +441,7 @@ _LIBRARY_FOLDERS = tuple(
 _PACKAGES = frozenset(("site-packages", "dist-packages"))
 
 
-@lru_cache(maxsize=4096)
+@cache  # asked of each loaded module, one after the other: a bounded cache of fewer would miss each time
 def is_users_file(path: str) -> bool:
     """Return True for a file of the user: no package is installed there. Cells of notebooks have names in brackets.
 

@@ -398,6 +398,15 @@ def test_file_that_is_installed_for_another_interpreter_is_no_file_of_the_user(f
     ]
 
 
+def test_files_of_thousands_of_modules_are_resolved_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = [f"/a-project/module_{number}.py" for number in range(5000)]
+    assert all(is_users_file(path) for path in paths)
+    resolved: list[Path] = []
+    monkeypatch.setattr(Path, "resolve", lambda path: resolved.append(path) or path)
+    assert all(is_users_file(path) for path in paths)
+    assert not resolved
+
+
 def test_weak_collections_are_skipped_and_named() -> None:
     class Held:
         pass

@@ -178,8 +178,10 @@ def test_headers_for_tracing_do_not_split_a_batch(make: Make) -> None:
 
 def test_choices_of_one_request_are_lines_of_their_own(make: Make) -> None:
     with FakeProvider(["one", "two", "three"]) as provider:
-        assert sorted(make(provider)("Hi", n=3)) == ["one", "three", "two"]
-        assert len(batches_of(provider)) == 1
+        lm = make(provider, **WAVES)
+        with lm.queue.programs(3):
+            assert sorted(lm("Hi", n=3)) == ["one", "three", "two"]
+        assert list(batches_of(provider).values()) == [3]
 
 
 # --- failures
