@@ -1,4 +1,4 @@
-"""Models that decide: scripted answers with probabilities, for the tests of cascades and calibration; code in a process of its own."""
+"""Models that decide: scripted answers with probabilities; and code in a process of its own. For tests of evidence."""
 
 from __future__ import annotations
 
