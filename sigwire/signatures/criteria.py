@@ -200,6 +200,9 @@ class _CriterionText:
     def __hash__(self) -> int:
         return hash((self.path, self.label, self.text))
 
+    def __repr__(self) -> str:
+        return short_repr(f"{self.path}: {self.label}: {self.text}", MOST_IN_REPR)
+
     def __get_pydantic_json_schema__(self, core_schema: Any, handler: GetJsonSchemaHandler) -> JsonObject:
         return self._changed(handler(core_schema), self._keys, handler.resolve_ref_schema)
 
@@ -229,8 +232,11 @@ class _CriterionText:
         }
 
 
-def criteria_texts(spec: FieldSpec) -> dict[str, dict[str, str]]:
-    """Return the descriptions of criteria of an output, by path and label; those of members of its models too."""
+def criteria_texts(spec: FieldSpec, *, has_bare_levels: bool = False) -> dict[str, dict[str, str]]:
+    """Return the descriptions of criteria of an output, by path and label; those of members of its models too.
+
+    ``has_bare_levels``: levels without a description are among them, with an empty one.
+    """
     if spec.role != "value":
         return {}
     changed = {(each.path, each.label): each.text for each in spec.metadata if isinstance(each, _CriterionText)}
@@ -238,6 +244,7 @@ def criteria_texts(spec: FieldSpec) -> dict[str, dict[str, str]]:
     for output in _of_field(spec):
         if output.criteria is not None:
             path, texts = ".".join(output.steps), output.criteria.texts
+            texts = dict(output.criteria.levels) or texts if has_bare_levels else texts
             own = {label: changed.pop((path, label), text) for label, text in texts.items()}
             found.setdefault(path, own)
     for (path, label), text in changed.items():  # of levels that had none

@@ -46,7 +46,8 @@ class Calibrate(Optimizer):
     ``None`` if no policy passes; then the student is returned, and the report has the reason. The program is a ``Cascade``, or
     a predictor, whose ``fields`` get one least confidence. Fit rules of outputs first, and on other rows.
 
-    ``fields``: the paths that count, by default all with evidence. No person is asked during a search.
+    ``fields``: the paths that count, by default all with evidence; for the bound of a cascade, those of the cascade. No person
+    is asked during a search.
 
     Cost: each row is run once, whatever is tried: the answers of equal requests are kept. Of a cascade each stage is run once a
     row. A number that changes a later request costs that request.
