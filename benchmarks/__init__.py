@@ -12,6 +12,7 @@ layers     the policies around a call (l1 to l3), loops and threads (m1)
 imports    import and first class (a1)       memory    20,000 calls (i2)
 experiments  a grid beside its evaluations (x1 x2), loaded (x3), planned (x4)
 answers    answers that deviate from the requested form, by adapter: how many are read (``python -m benchmarks.answers``)
+long_histories  turns, views, searches and tools in numbers, against bounds of CPU time (k1 to k6)
 conversations  what is recalled of a long conversation, and its price (``python -m benchmarks.conversations``)
 entries    the functions and files that a call and a streamed delta enter: exact counts, without times
 peers      dspy, pydantic-ai and langchain, if installed

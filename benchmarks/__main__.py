@@ -17,9 +17,8 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 
 from benchmarks import (  # isort: skip
-    cached, deciding, evaluate, experiments, growth, imports, layers, memory, optimizing, over_http, parsing, predict,
-    streaming, teams,
-    tools, transport,
+    cached, deciding, evaluate, experiments, growth, imports, layers, long_histories, memory, optimizing, over_http,
+    parsing, predict, streaming, teams, tools, transport,
 )  # fmt: skip
 from benchmarks.timing import SIGWIRE, Job, Line, measure, table
 
@@ -28,6 +27,7 @@ SOURCES: Mapping[Callable[[], Iterator[Job]], frozenset[str]] = {
     predict.jobs: frozenset({"b1", "b2", "b3"}),
     growth.jobs: frozenset({"j1", "j2", "j3", "j4"}),
     tools.jobs: frozenset({"e1", "e2"}),
+    long_histories.jobs: frozenset({"k1", "k2", "k3", "k4", "k5", "k6"}),
     parsing.jobs: frozenset({"f"}),
     memory.jobs: frozenset({"i2"}),
     memory.resumed: frozenset({"i3"}),

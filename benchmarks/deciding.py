@@ -1,7 +1,8 @@
-"""The cost of deciding: a call with evidence beside one without (u1), the questions of a decision wire (u2), a search (u3)."""
+"""The cost of deciding: a call with evidence beside one without (u1), 400 questions of a decision wire (u2), a search (u3)."""
 
 from __future__ import annotations
 
+import json
 import math
 import random
 from collections.abc import Iterator
@@ -9,10 +10,13 @@ from typing import Any, Literal
 
 from benchmarks.timing import FLOOR, SIGWIRE, Job
 from sigwire.core.capabilities import Capabilities
-from sigwire.core.evidence import Question, read_evidence
 from sigwire.core.example import Example
-from sigwire.core.request import Request
-from sigwire.core.response import Choice
+from sigwire.core.json import JsonObject, JsonValue
+from sigwire.core.messages import Message
+from sigwire.core.request import Request, ResponseFormat
+from sigwire.core.response import Choice, Response
+from sigwire.lm.codecs.decisions import OPENAI, decode, encode
+from sigwire.lm.codecs.shared.interface import Target
 from sigwire.lm.fake import FakeLM
 from sigwire.modules.predict import Predict
 from sigwire.optimizers.rules.calibrate import Calibrate
@@ -21,7 +25,7 @@ from sigwire.signatures.signature import Signature
 
 __all__ = ["jobs"]
 
-ROWS = 200
+ROWS, QUESTIONS, TOKENS = 1_000, 400, 200
 QUEUES = ("billing", "shipping", "account", "other")
 
 
@@ -29,65 +33,126 @@ class Triage(Signature):
     """Sort a ticket."""
 
     ticket: str = InputField()
+    reply: str = OutputField()
     urgent: bool = OutputField()
     queue: Literal["billing", "shipping", "account", "other"] = OutputField()
     spam: bool = OutputField()
 
 
-TEXT = '{"urgent": true, "queue": "billing", "spam": false}'
-
-
 def jobs() -> Iterator[Job]:
     """Yield the jobs."""
-    plain, decided = (_predictor(evidence) for evidence in (False, True))
-    assert decided(ticket="ticket 1").evidence["urgent"].p(True) == 0.9
-    assert plain(ticket="ticket 1").urgent is True
+    yield _call()
+    yield _wire()
+    yield _search()
+
+
+# --- a call
+
+
+def _call() -> Job:
+    lm = FakeLM(lambda request: answer)
+    answer = _answer_of_tokens()
+    plain, decided = Predict(Triage, lm=lm), Predict(Triage, lm=lm, evidence="logprob")
+    assert decided(ticket="ticket 1").evidence["queue"].p("billing") == 0.75
+    assert plain(ticket="ticket 1").evidence == {}
     contestants = {FLOOR: lambda: plain(ticket="ticket 1"), SIGWIRE: lambda: decided(ticket="ticket 1")}
-    yield Job("u1", "a call with measured evidence of 3 outputs, beside one without", "+0.5 ms", contestants)
-    questions = [Question(f"q{number}", "choice", QUEUES) for number in range(400)]
-    data: dict[str, Any] = {
-        each.path: {"values": [*QUEUES], "probabilities": [0.7, 0.1, 0.1, 0.1]} for each in questions
+    return Job("u1", f"3 outputs with logprobs in {TOKENS} tokens, beside a call without", "+500", contestants)
+
+
+def _answer_of_tokens() -> Choice:
+    """Return an answer of about 200 tokens, each with 20 alternatives, as a host sends them with ``top_logprobs``."""
+    values = {"urgent": ("true", "false"), "queue": QUEUES, "spam": ("false", "true")}
+    texts: list[tuple[str, tuple[str, ...]]] = [("[[ ## reply ## ]]\n", ())]
+    texts += [("word ", ())] * (TOKENS - 2 * len(values) - 2)
+    for name, labels in values.items():
+        texts += [(f"\n\n[[ ## {name} ## ]]\n", ()), (labels[0], labels[1:])]
+    tokens: list[JsonValue] = [_token(text, others) for text, others in (*texts, ("\n\n[[ ## completed ## ]]", ()))]
+    return Choice("".join(text for text, _ in texts) + "\n\n[[ ## completed ## ]]", logprobs={"content": tokens})
+
+
+def _token(text: str, others: tuple[str, ...]) -> JsonObject:
+    rest: list[tuple[str, float]] = [(other, 0.25 / len(others)) for other in others]
+    alternatives = [(text, 0.75 if others else 1 - 1e-6), *rest, *((f"other {n}", 1e-9) for n in range(19 - len(rest)))]
+    top: list[JsonValue] = [{"token": other, "logprob": math.log(p)} for other, p in alternatives]
+    return {"token": text, "logprob": math.log(alternatives[0][1]), "top_logprobs": top}
+
+
+# --- a wire
+
+
+def _wire() -> Job:
+    names = [f"q{number}" for number in range(QUESTIONS)]
+    schema: JsonObject = {
+        "type": "object",
+        "properties": {name: {"enum": [*QUEUES], "type": "string"} for name in names},
+        "required": [*names],
     }
-    contestants = {
-        FLOOR: lambda: [tuple(each["probabilities"]) for each in data.values()],
-        SIGWIRE: lambda: [read_evidence(data[each.path], each) for each in questions],
+    request = Request((Message.user("Which queue?"),), response_format=ResponseFormat(schema))
+    target = Target("openai", "m", OPENAI)
+    shares: list[JsonValue] = [
+        {"value": queue, "probability": p} for queue, p in zip(QUEUES, (0.7, 0.1, 0.1, 0.1), strict=True)
+    ]
+    answers: list[JsonValue] = [
+        {"type": "choice", "name": name, "choice": "billing", "probabilities": shares} for name in names
+    ]
+    reply: JsonObject = {"id": "d", "model": "m", "answers": answers}
+    body = encode(request, target).body
+
+    def both() -> Response:
+        return decode(reply, encode(request, target), target)
+
+    evidence: Any = both().choices[0].evidence
+    assert len(evidence) == QUESTIONS
+    assert evidence["q7"]["probabilities"] == [0.7, 0.1, 0.1, 0.1]
+    contestants = {FLOOR: lambda: json.loads(json.dumps(body)), SIGWIRE: both}
+    return Job("u2", f"encode and decode {QUESTIONS} questions, beside JSON of the body", "3,000", contestants)
+
+
+# --- a search
+
+
+def _search() -> Job:
+    rows = [_row(number) for number in range(ROWS)]
+    lm = FakeLM(_measured, capabilities=Capabilities(decides="only"))
+    student = Predict(Triage, lm=lm)
+
+    def search() -> Any:
+        return Calibrate(_mean, num_threads=1, progress=False).compile(student, trainset=rows)
+
+    best = search()
+    assert len(lm.requests) == len(rows)
+    assert {*best.decisions} == {"urgent", "queue", "spam"}
+    assert best.decisions["urgent"].threshold > 0.7
+    contestants = {FLOOR: lambda: [student(ticket=row.ticket) for row in rows], SIGWIRE: search}
+    what = f"Calibrate on {ROWS} rows and 3 outputs, beside a call for each"
+    return Job("u3", what, "20,000", contestants, "ms", most_rounds=3)
+
+
+def _shares(number: int) -> tuple[float, float, list[float]]:
+    """Return p(urgent), p(spam) and the probabilities of the queues of a row."""
+    source = random.Random(number)
+    urgent, spam, masses = source.random(), source.random(), [source.random() for _ in QUEUES]
+    return urgent, spam, [mass / sum(masses) for mass in masses]
+
+
+def _row(number: int) -> Example:
+    urgent, spam, queues = _shares(number)
+    weighted = [p * weight for p, weight in zip(queues, (1.0, 3.0, 0.5, 1.5), strict=True)]
+    queue = QUEUES[weighted.index(max(weighted))]
+    return Example(ticket=f"ticket {number}", urgent=urgent > 0.8, spam=spam > 0.3, queue=queue).with_inputs("ticket")
+
+
+def _measured(request: Request) -> Choice:
+    number = int(request.messages[-1].text.split("ticket ")[-1].split()[0])
+    urgent, spam, queues = _shares(number)
+    evidence: Any = {
+        "urgent": {"values": [True, False], "probabilities": [urgent, 1 - urgent]},
+        "queue": {"values": [*QUEUES], "probabilities": queues},
+        "spam": {"values": [True, False], "probabilities": [spam, 1 - spam]},
     }
-    yield Job("u2", "the evidence of 400 questions, beside their numbers", "3 ms", contestants)
-    rows = [Example(ticket=f"ticket {number}", urgent=_p(number) > 0.8).with_inputs("ticket") for number in range(ROWS)]
-    search = _search(rows)
-    assert search().decisions["urgent"].threshold > 0.7
-    contestants = {FLOOR: lambda: [decided(ticket=row.ticket) for row in rows], SIGWIRE: search}
-    yield Job("u3", f"Calibrate on {ROWS} rows, beside a call for each", "", contestants, "ms", most_rounds=3)
+    text = '{"reply": "", "urgent": true, "queue": "billing", "spam": false}'
+    return Choice(text, evidence=evidence)
 
 
-def _predictor(evidence: bool) -> Predict[..., Any]:
-    probabilities = {"urgent": [0.9, 0.1], "queue": [0.7, 0.1, 0.1, 0.1], "spam": [0.2, 0.8]}
-    values: dict[str, list[Any]] = {"urgent": [True, False], "queue": [*QUEUES], "spam": [True, False]}
-    found: dict[str, Any] = {name: {"values": values[name], "probabilities": probabilities[name]} for name in values}
-    return Predict(Triage, lm=_model(Choice(TEXT, evidence=found if evidence else None), measures=evidence))
-
-
-def _model(choice: Choice, *, measures: bool) -> FakeLM:
-    chat = "".join(
-        f"[[ ## {name} ## ]]\n{value}\n\n"
-        for name, value in (("urgent", "true"), ("queue", "billing"), ("spam", "false"))
-    )
-    answer = choice if measures else Choice(f"{chat}[[ ## completed ## ]]")
-    return FakeLM(lambda request: answer, capabilities=Capabilities(decides="only" if measures else "no"))
-
-
-def _p(number: int) -> float:
-    return random.Random(number).random()
-
-
-def _search(rows: list[Example]) -> Any:
-    def answer(request: Request) -> Choice:
-        p = _p(int(request.messages[-1].text.split("ticket ")[-1].split()[0]))
-        evidence: Any = {"urgent": {"values": [True, False], "probabilities": [p, 1 - p]}}
-        return Choice(TEXT, evidence=evidence)
-
-    def metric(example: Example, prediction: Any) -> float:
-        return math.fsum([prediction.urgent == example.urgent])
-
-    student = Predict(Triage, lm=FakeLM(answer, capabilities=Capabilities(decides="only")))
-    return lambda: Calibrate(metric, num_threads=1, progress=False).compile(student, trainset=rows)
+def _mean(example: Example, prediction: Any) -> float:
+    return math.fsum(prediction[name] == example[name] for name in ("urgent", "queue", "spam")) / 3

@@ -14,6 +14,7 @@ from benchmarks import (
     growth,
     imports,
     layers,
+    long_histories,
     over_http,
     parsing,
     peers,
@@ -30,11 +31,19 @@ SOURCES = (imports.jobs, predict.jobs, growth.jobs, tools.jobs, parsing.jobs, la
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.__module__)
-def test_every_job_runs_on_both_sides(source: Callable[[], Iterator[Job]]) -> None:
+def test_every_job_runs_on_both_sides(source: Callable[[], Iterator[Job]], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(deciding, "ROWS", 80)
     for job in source():  # making a job checks its answers
         for contestant in job.contestants.values():
             contestant()
         assert list(job.contestants)[:2] == [FLOOR, SIGWIRE]
+
+
+def test_every_job_of_long_histories_runs() -> None:
+    made = list(long_histories.jobs(turns=20, shown=40, passages=40, tools=8))
+    for job in made:  # making a job checks its answers
+        job.contestants[SIGWIRE]()
+    assert {job.name for job in made} == {f"k{number}" for number in range(1, 7)}
 
 
 @pytest.mark.long

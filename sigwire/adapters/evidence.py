@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
-from itertools import pairwise
+from functools import cached_property, lru_cache
+from itertools import islice, pairwise
+from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeGuard
 
 from sigwire.adapters.values.json_places import places_in_json
@@ -46,14 +48,20 @@ class LabelReading(NamedTuple):
 # --- log probabilities of tokens ---------------------------------------------------------------------
 
 
-class _AnswerToken(NamedTuple):
-    start: int
-    text: bytes
-    alternatives: Mapping[bytes, float]  # probabilities, that of the text itself included
+class _AnswerToken:
+    """A token and its place in the bytes of the answer. Its alternatives are read at the values of outputs only."""
 
-    @property
-    def end(self) -> int:
-        return self.start + len(self.text)
+    def __init__(self, start: int, data: Any) -> None:
+        self.start, self.text, self._data = start, _bytes_of(data), data
+        self.end = start + len(self.text)
+
+    @cached_property
+    def alternatives(self) -> Mapping[bytes, float]:
+        """Probabilities by text, that of the token itself included."""
+        listed = self._data.get("top_logprobs") if is_object(self._data) else None
+        found = {_bytes_of(other): _probability(other) for other in (listed if is_array(listed) else ())}
+        found.setdefault(self.text, _probability(self._data))
+        return found
 
 
 def read_logprobs(
@@ -72,14 +80,8 @@ def read_logprobs(
 def _tokens(logprobs: object) -> list[_AnswerToken]:
     content = logprobs.get("content") if is_object(logprobs) else None
     found: list[_AnswerToken] = []
-    position = 0
     for each in content if is_array(content) else ():
-        text = _bytes_of(each)
-        listed = each.get("top_logprobs") if is_object(each) else None
-        alternatives = {_bytes_of(other): _probability(other) for other in (listed if is_array(listed) else ())}
-        alternatives.setdefault(text, _probability(each))
-        found.append(_AnswerToken(position, text, alternatives))
-        position += len(text)
+        found.append(_AnswerToken(found[-1].end if found else 0, each))
     return found
 
 
@@ -181,17 +183,16 @@ class _LabelForm(NamedTuple):
     def equals(self, written: bytes) -> bool:
         return self.text == (written.lower() if self.folds else written)
 
-    def fits(self, written: bytes) -> bool:
-        """Return True if the text may go on from ``written``, or ``written`` has it as a whole."""
-        written = written.lower() if self.folds else written
-        if self.text.startswith(written):
-            return True
-        rest = written[len(self.text) :]
-        return written.startswith(self.text) and (self.is_mark or self.text.endswith(b'"') or bool(_ENDS.match(rest)))
+    def ends(self, written: bytes) -> bool:
+        """Return True if a text that begins with this one has it as a whole."""
+        return self.is_mark or self.text.endswith(b'"') or bool(_ENDS.match(written[len(self.text) :]))
 
 
 _ENDS = re.compile(rb"(?![A-Za-z0-9_\-\x80-\xff]|\.[0-9])")
-_TRUE, _FALSE = "true yes y t on 1".split(), "false no n f off 0".split()
+_BOOL_FORMS = {
+    value: [_LabelForm(form.encode(), folds=True) for word in words.split() for form in (word, f'"{word}"')]
+    for value, words in ((True, "true yes y t on 1"), (False, "false no n f off 0"))
+}
 
 
 def _forms(kind: str, values: Sequence[object]) -> list[list[_LabelForm]]:
@@ -200,9 +201,7 @@ def _forms(kind: str, values: Sequence[object]) -> list[list[_LabelForm]]:
 
 def _forms_of(kind: str, value: object) -> Iterator[_LabelForm]:
     if isinstance(value, bool):
-        for word in _TRUE if value else _FALSE:
-            yield _LabelForm(word.encode(), folds=True)
-            yield _LabelForm(f'"{word}"'.encode(), folds=True)
+        yield from _BOOL_FORMS[value]
     elif value is None:
         yield from (_LabelForm(b"null"), _LabelForm(b"None"), _LabelForm(b'"null"'))
     elif kind == "score":
@@ -224,8 +223,8 @@ def _masses(
     """Return the mass of each label for the value in ``text[start:end]``, and the mass that fitted one label alone."""
     masses, covered, carried = [0.0] * len(forms), 0.0, 1.0
     fitting = list(range(len(forms)))
-    for token in tokens:
-        if token.end <= start or not token.text:
+    for token in islice(tokens, bisect_right(tokens, start, key=attrgetter("end")), None):
+        if not token.text:
             continue
         lead = token.text[: max(start - token.start, 0)]
         written = text[start : max(start, token.start)]
@@ -259,7 +258,17 @@ def _without_lead(token: bytes, lead: bytes) -> bytes | None:
 
 
 def _fitting(written: bytes, forms: Sequence[Sequence[_LabelForm]], among: Sequence[int]) -> list[int]:
-    return [at for at in among if any(form.fits(written) for form in forms[at])]
+    """Return the labels that may go on from ``written``, or that it has as a whole."""
+    folded = written.lower()
+    return [at for at in among if _is_fitting(written, folded, forms[at])]
+
+
+def _is_fitting(written: bytes, folded: bytes, forms: Sequence[_LabelForm]) -> bool:
+    for form in forms:  # a generator would cost a frame for each of 20 alternatives
+        given = folded if form.folds else written
+        if form.text.startswith(given) or (given.startswith(form.text) and form.ends(given)):
+            return True
+    return False
 
 
 # --- stated ------------------------------------------------------------------------------------------

@@ -25,6 +25,7 @@ def add(parser: ArgumentParser) -> None:
     """Add the arguments of ``sigwire verify``."""
     parser.add_argument("model", metavar="MODEL", help="the model, such as openai/gpt-5-mini")
     parser.add_argument("--base-url", metavar="URL", help="the address of its API (default: that of the table)")
+    parser.add_argument("--wire", metavar="NAME", help="another wire of its row, such as decisions")
     parser.add_argument("--probes", metavar="NAMES", help="only these, such as tools,named,schema")
     parser.add_argument("--requests", type=int, default=40, metavar="N", help="requests at most (default: %(default)s)")
     parser.add_argument(
@@ -45,7 +46,7 @@ def run(options: Namespace) -> int:
     for path in filter(None, (options.json, options.cassette)):
         if not Path(path).absolute().parent.is_dir():
             raise UsageError(f"{path} cannot be written (reading the arguments). Name a file in a folder that exists.")
-    lm = LM(options.model, base_url=options.base_url)
+    lm = LM(options.model, base_url=options.base_url, wire=options.wire)
     names = None if options.probes is None else [name.strip() for name in options.probes.split(",") if name.strip()]
     plan = plan_verification(lm, probes=names, requests=options.requests)
     print(f"{plan}; the budget is ${options.money:g}.", flush=True)

@@ -32,7 +32,8 @@ class Usage(Value, HasCard):
 
     ``input_tokens`` and ``output_tokens`` are totals, which include cached, cache-write and reasoning tokens. ``cost`` is
     in US dollars, if the provider sent it. ``hour_write_tokens``: the cache-write tokens that are kept for an hour; they cost
-    more. ``prompt_tokens`` and ``completion_tokens`` are the totals by OpenAI's names.
+    more. ``unbilled_tokens``: the output tokens that the provider charges nothing for, though the model's price has output.
+    ``prompt_tokens`` and ``completion_tokens`` are the totals by OpenAI's names.
 
     >>> Usage(input_tokens=3, output_tokens=1) + Usage(input_tokens=4)
     Usage(7 in, 1 out)
@@ -46,6 +47,7 @@ class Usage(Value, HasCard):
     reasoning_tokens: int | None = None
     cost: float | None = None
     hour_write_tokens: int | None = None
+    unbilled_tokens: int | None = None
 
     @property
     def total_tokens(self) -> int | None:

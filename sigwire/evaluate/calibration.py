@@ -25,6 +25,8 @@ from sigwire.errors import ConfigurationError, InputError, suggest
 from sigwire.evaluate.records import ExampleRecord
 from sigwire.evaluate.statistics import Interval
 from sigwire.keywords import ChecksKeywords
+from sigwire.show.cleaning import inline
+from sigwire.show.values import short_repr
 
 __all__ = [
     "Calibration",
@@ -66,7 +68,8 @@ class Calibration(Value, ChecksKeywords):
     """How well the probabilities of an output agree with its labels. ``EvaluationResult.calibration`` makes it.
 
     ``n``: rows with evidence and a label; ``source`` of the evidence; ``accuracy``: the share of right values. ``ece``: the
-    mean gap between probability and observed share, by bins; ``interval``: of ``ece``, 95 %, by the bootstrap. ``brier``: the
+    mean gap between probability and observed share, by bins. Few rows show a gap of honest probabilities as well: ``interval``
+    (95 %, by the bootstrap) is of the gap that many rows would show, and begins at 0 if honest ones explain it. ``brier``: the
     mean squared error over all values; ``log_loss``: with probabilities of 1e-6 at least. ``bins``: those with rows. A bool is
     binned by p(True), and its share is that of ``True``; other outputs by their confidence, and the share is that of right
     values.
@@ -91,7 +94,7 @@ class Calibration(Value, ChecksKeywords):
         object.__setattr__(self, "bins", tuple(CalibrationBin(*each) for each in self.bins))  # of JSON: lists
 
     def __str__(self) -> str:
-        return f"calibration {self.path}: {self.summary}"
+        return f"calibration {inline(self.path)}: {self.summary}"
 
     @property
     def summary(self) -> str:
@@ -138,10 +141,10 @@ def calibration_of(rows: Sequence[LabeledEvidence], path: str = "", *, bins: int
         len(rows),
         rows[0].evidence.source,
         right / len(rows),
-        _ece(points),
+        error := _ece(points),
         fmean(squares),
         fmean(losses),
-        _interval(points),
+        _interval(points, error),
         tuple(_bins(points, bins)),
     )
 
@@ -149,18 +152,24 @@ def calibration_of(rows: Sequence[LabeledEvidence], path: str = "", *, bins: int
 def _place_of(evidence: Evidence, label: object, path: str) -> int:
     """Return the place of the right value among those of the evidence; of a score, that of the nearest level."""
     if evidence.kind == "score" and isinstance(label, int | float) and not isinstance(label, bool):
-        return max(0, min(int(label + 0.5), len(evidence.values) - 1))
+        return _nearest(evidence, label)
     if (at := index_of(evidence.values, label)) is None:
-        known = ", ".join(map(repr, evidence.values))
-        raise InputError(f"The label {label!r} is no value of {path!r} (calibrating). Its values are {known}.")
+        known = inline(", ".join(map(repr, evidence.values)))
+        raise InputError(
+            f"The label {short_repr(label)} is no value of {inline(path)!r} (calibrating). Its values are {known}."
+        )
     return at
+
+
+def _nearest(evidence: Evidence, level: float) -> int:
+    return max(0, min(int(level + 0.5), len(evidence.values) - 1))
 
 
 def _decided(evidence: Evidence) -> int:
     """Return the place of the decided value; of an output that abstained, that of the most probable one."""
     value, most = evidence.value, evidence.probabilities.index(max(evidence.probabilities))
     if evidence.kind == "score":
-        return most if value is None else max(0, min(int(value + 0.5), len(evidence.values) - 1))
+        return most if value is None else _nearest(evidence, value)
     at = index_of(evidence.values, value)
     return most if at is None else at
 
@@ -173,11 +182,22 @@ def _ece(points: Iterable[_BinnedRow]) -> float:
     return sum(map(abs, gaps.values())) / n
 
 
-def _interval(points: Sequence[_BinnedRow]) -> Interval:
+def _interval(points: Sequence[_BinnedRow], error: float) -> Interval:
+    """Return the interval of the error of many rows.
+
+    Draws of the rows are above the error by as much as it is above that of many rows, so they are reflected at it (the basic
+    bootstrap: A. C. Davison, D. V. Hinkley, Bootstrap Methods and their Application, 1997, section 5.2). Near 0 that is not
+    enough: the interval begins at 0 if honest probabilities have this error in 1 of 20 samples or more.
+    """
     source = Random(len(points))
     draws = max(_FEWEST_DRAWS, min(_MOST_DRAWS, _MOST_DRAWN // len(points)))
     drawn = sorted(_ece(source.choices(points, k=len(points))) for _ in range(draws))
-    return Interval(drawn[int(0.025 * draws)], drawn[int(0.975 * draws)], "bootstrap", len(points) < 30)
+    honest = sorted(
+        _ece(_BinnedRow(place, p, source.random() < p) for place, p, _ in points) for _ in range(_FEWEST_DRAWS)
+    )
+    low, high = (2 * error - drawn[int(share * draws)] for share in (0.975, 0.025))
+    low = 0.0 if error <= honest[int(0.95 * _FEWEST_DRAWS)] else min(max(low, 0.0), error)
+    return Interval(low, max(high, error), "bootstrap", len(points) < 30)
 
 
 def _bins(points: Sequence[_BinnedRow], count: int) -> Iterable[CalibrationBin]:

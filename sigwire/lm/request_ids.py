@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 __all__ = ["request_id_of"]
 
-_NAMES = ("x-request-id", "request-id", "x-amzn-requestid", "apim-request-id")
+_NAMES = ("x-request-id", "request-id", "x-amzn-requestid", "apim-request-id", "x-typesafe-request-id")
 
 
 def request_id_of(headers: Mapping[str, str] | None) -> str | None:

@@ -24,6 +24,8 @@ from sigwire.core.words import WordIndex
 from sigwire.errors import ConfigurationError, RetryTool, StateError, ToolFailed
 from sigwire.files.database import Database, Form, OtherForm, trouble_of
 from sigwire.keywords import ChecksKeywords
+from sigwire.show.card import BoundedRepr
+from sigwire.show.values import call_line, short_repr
 
 __all__ = ["Memory", "Note"]
 
@@ -45,7 +47,7 @@ _COUNT = "SELECT count(*) FROM notes WHERE scope = ?"
 
 
 @dataclass(frozen=True, slots=True)
-class Note:
+class Note(BoundedRepr):
     """A note: its id, text and subject, and when it was written (seconds since 1970)."""
 
     id: str
@@ -134,7 +136,7 @@ class Memory(ChecksKeywords):
         return self
 
     def __repr__(self) -> str:
-        return f"Memory({str(self.path)!r}, scope={self.scope!r})"
+        return call_line("Memory", [short_repr(str(self.path)), f"scope={short_repr(self.scope)}"])
 
     # --- the tools
 

@@ -21,6 +21,7 @@ from sigwire.core.json import JsonObject
 from sigwire.core.tools.tool import Tool
 from sigwire.errors import ConfigurationError, StateError, ToolFailed, ToolWarning, warn_user
 from sigwire.keywords import ChecksKeywords
+from sigwire.show.values import call_line, fields_line
 
 __all__ = ["Skill", "Skills"]
 
@@ -48,6 +49,9 @@ class Skill(NamedTuple):
     name: str
     description: str
     folder: Path
+
+    def __repr__(self) -> str:
+        return fields_line("Skill", self._asdict())
 
 
 class Skills(ChecksKeywords):
@@ -93,7 +97,7 @@ class Skills(ChecksKeywords):
         )
 
     def __repr__(self) -> str:
-        return f"Skills({', '.join(self.skills)})"
+        return call_line("Skills", self.skills)
 
     def _read(self, name: str, file: str = _FILE) -> str:
         skill = self.skills.get(name)

@@ -5,8 +5,10 @@
 A policy has a least confidence for each stage; the first stage that reaches its own answers, otherwise the row is not answered.
 The path is fixed before the other half is seen, and tested in its order, each policy at the same level, until the first that
 fails (fixed-sequence testing): the chance that the returned policy has a loss above the risk is at most 1 - confidence, for
-any model and any distribution of rows (Angelopoulos et al. 2021, *Learn then Test*). The p-values are those of S. Bates et al.
-2021, *Distribution-Free, Risk-Controlling Prediction Sets*.
+any model and any distribution of rows (Angelopoulos et al. 2021, *Learn then Test*). Given which rows of the test a policy
+answers, their losses are independent draws, so that a p-value of these rows holds for "the mean loss of answered rows is above
+the risk". It is exact for losses of 0 and 1, else that of S. Bates et al. 2021, *Distribution-Free, Risk-Controlling Prediction
+Sets*. The training half decides which of the two is taken: a choice by the losses that are tested would be a second look.
 """
 
 from __future__ import annotations
@@ -28,6 +30,7 @@ __all__ = [
     "certificate_rows",
     "certify",
     "fewest_rows",
+    "has_graded_losses",
     "loss_p_value",
     "policies",
     "start_of",
@@ -45,7 +48,10 @@ _FEWEST_ANSWERED = 8  # rows of the training half by which a stage gets a least 
 
 
 class StageRow(NamedTuple):
-    """The outcome of one stage on a row. ``loss``: 0 to 1; 1 if the stage failed, and then its confidence is 1."""
+    """The outcome of one stage on a row. ``loss``: 0 to 1; 1 if the stage failed, and then its confidence is 1.
+
+    A stage that is unsure by its own rules has no confidence: -1, which no least confidence is.
+    """
 
     confidence: float
     loss: float
@@ -111,22 +117,26 @@ def fewest_rows(risk: float, confidence: float) -> int:
     return math.ceil(math.log(1 - confidence) / math.log(1 - risk) - 1e-9)
 
 
-def loss_p_value(losses: Sequence[float], risk: float) -> float:
-    """Return the p-value of "the mean loss is above ``risk``": exact for losses of 0 and 1, else of Hoeffding and Bentkus.
+def loss_p_value(losses: Sequence[float], risk: float, *, is_graded: bool) -> float:
+    """Return the p-value of "the mean loss is above ``risk``", of losses from 0 to 1.
 
-    >>> loss_p_value([0.0] * 45, 0.05) <= 0.1 < loss_p_value([0.0] * 44, 0.05)
+    ``is_graded``: the smaller one of Hoeffding's and Bentkus'; otherwise exact, and each loss above 0 counts as 1.
+
+    >>> loss_p_value([0.0] * 45, 0.05, is_graded=False) <= 0.1 < loss_p_value([0.0] * 44, 0.05, is_graded=False)
     True
-    >>> loss_p_value([0.75, 0.5], 0.4), loss_p_value([], 0.4)
-    (1.0, 1.0)
+    >>> [loss_p_value(losses, 0.4, is_graded=True) for losses in ([0.75, 0.5], [])]
+    [1.0, 1.0]
     """
     n, total = len(losses), math.fsum(losses)
     if not n:
         return 1.0
-    if all(loss in (0, 1) for loss in losses):
-        return _binomial_below(round(total), n, risk)
+    if not is_graded:
+        return _binomial_below(sum(loss > 0 for loss in losses), n, risk)
     mean = min(total / n, risk)
     hoeffding = math.exp(-n * _divergence(mean, risk))
-    bentkus = math.e * _binomial_below(math.ceil(total - 1e-9), n, risk)
+    bentkus = math.e * _binomial_below(
+        math.ceil(total - 1e-9), n, risk
+    )  # a score of 0.7 is a loss of 0.30000000000000004
     return min(hoeffding, bentkus, 1.0)
 
 
@@ -168,7 +178,7 @@ def policies(rows: Sequence[Sequence[StageRow]], risk: float) -> list[Policy]:
     """Return a path of policies, the strictest first: for tolerated losses up to a little above the risk, without repetitions.
 
     A stage gets the least confidence by which the rows that reach it, 8 at least, keep the tolerated loss; ``NEVER`` if none
-    does. Policies that answer no row are left out.
+    does. A row without a confidence (below 0) goes on. Policies that answer no row are left out.
 
     >>> rows = [[StageRow((40 - n) / 40, float(n >= 30))] for n in range(40)]
     >>> policies(rows, 0.1)[0], policies(rows, 0.1)[-1]
@@ -193,7 +203,7 @@ def _policy(rows: Sequence[Sequence[StageRow]], tolerated: float) -> Policy:
 
 def _least(rows: Sequence[StageRow], tolerated: float) -> float:
     """Return the least confidence by which the mean loss is at most the tolerated one; rows of equal confidence go together."""
-    ordered = sorted(rows, key=lambda row: -row.confidence)
+    ordered = sorted((row for row in rows if row.confidence >= 0), key=lambda row: -row.confidence)
     least, total = NEVER, 0.0
     for count, row in enumerate(ordered, 1):
         total += row.loss
@@ -203,25 +213,34 @@ def _least(rows: Sequence[StageRow], tolerated: float) -> float:
     return least
 
 
+def has_graded_losses(rows: Sequence[Sequence[StageRow]]) -> bool:
+    """Return True if a loss of a stage is above 0 and below 1."""
+    return any(0 < stage.loss < 1 for row in rows for stage in row)
+
+
 def start_of(rows: Sequence[Sequence[StageRow]], path: Sequence[Policy], risk: float) -> int:
     """Return the number of the policy with the smallest p-value on the rows of its own half, of equals the loosest."""
-    p_values = [loss_p_value(_losses(rows, policy), risk) for policy in path]
+    is_graded = has_graded_losses(rows)
+    p_values = [loss_p_value(_losses(rows, policy), risk, is_graded=is_graded) for policy in path]
     return max(range(len(path)), key=lambda at: (-p_values[at], at))
 
 
 def certify(
-    rows: Sequence[Sequence[StageRow]], path: Sequence[Policy], risk: float, confidence: float
+    rows: Sequence[Sequence[StageRow]], path: Sequence[Policy], risk: float, confidence: float, *, is_graded: bool
 ) -> Certificate | None:
     """Return the certificate of the last policy before the first that fails, by rows that chose no number; ``None``: none.
 
+    ``is_graded``: how p-values are computed, as the training half shows (``has_graded_losses``).
+
     >>> sure = [[StageRow(0.9, 0.0)]] * 50
-    >>> certify(sure, [(0.9,)], 0.05, 0.9).answered, certify(sure[:44], [(0.9,)], 0.05, 0.9)
-    (50, None)
+    >>> certify(sure, [(0.9,)], 0.05, 0.9, is_graded=False).answered
+    50
+    >>> certify(sure[:44], [(0.9,)], 0.05, 0.9, is_graded=False)
     """
     last: Certificate | None = None
     for policy in path:
         losses = _losses(rows, policy)
-        p_value = loss_p_value(losses, risk)
+        p_value = loss_p_value(losses, risk, is_graded=is_graded)
         if p_value > 1 - confidence + 1e-12:
             break
         answers = [answering_stage(row, policy) for row in rows]

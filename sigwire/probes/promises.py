@@ -15,8 +15,9 @@ from sigwire.core.json import JsonObject
 from sigwire.core.request import Request
 from sigwire.lm.client import LM
 from sigwire.lm.preview.preview import Preview
+from sigwire.probes.decisions import probes_of
 from sigwire.probes.questions import CLOCK
-from sigwire.probes.table import PROBES, Probe, text_request
+from sigwire.probes.table import Probe, text_request
 
 __all__ = ["Planned", "plan_probe", "quiet_options"]
 
@@ -66,6 +67,8 @@ class Planned:
 
 def quiet_options(lm: LM) -> JsonObject:
     """Return the options of most probes: a small limit, and no thinking, which would use the limit up."""
+    if lm.capabilities.decides == "only":
+        return {}
     if not lm.capabilities.reasoning:
         return {"max_tokens": 512}
     preview = lm.preview(text_request(options={"reasoning": "off"}))
@@ -76,7 +79,7 @@ def quiet_options(lm: LM) -> JsonObject:
 
 def plan_probe(name: str, lm: LM, options: JsonObject) -> Planned:
     """Return what the table promises, and the request."""
-    probe = PROBES[name]
+    probe = probes_of(lm.capabilities)[name]
     request = probe.request.with_options({**options, **probe.request.options})
     asked = lm if probe.change is None else probe.change(lm)
     able = lm.capabilities
@@ -97,7 +100,9 @@ def plan_probe(name: str, lm: LM, options: JsonObject) -> Planned:
             if raw is None or preview.errors:
                 return Planned(name, probe, asked, request, promised, denial)
             request = request.with_options({**request.options, "extra_body": raw})
-    ceiling = preview.ceiling if probe.error is None else 0.0
+    # The output of decisions costs nothing, and has no limit.
+    most = preview.price if able.decides == "only" else preview.ceiling
+    ceiling = most if probe.error is None else 0.0
     return Planned(name, probe, asked, request, promised, "", None if ceiling is None else ceiling * probe.requests)
 
 

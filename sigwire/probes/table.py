@@ -27,7 +27,7 @@ from sigwire.lm.policy.money.prices import Price
 from sigwire.probes import questions as ask
 from sigwire.signatures.signature import make_signature
 
-__all__ = ["NOT_REFUSED", "PROBES", "Probe", "Sighting", "text_request", "whole_stream"]
+__all__ = ["NOT_REFUSED", "PROBES", "Judge", "Probe", "Sighting", "text_request", "whole_stream"]
 
 
 class Sighting(NamedTuple):

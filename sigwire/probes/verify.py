@@ -20,10 +20,10 @@ from sigwire.errors import ConfigurationError, is_interrupt, suggest
 from sigwire.lm.client import LM
 from sigwire.lm.policy.money.budget import Budget
 from sigwire.lm.providers.registry import find_provider
+from sigwire.probes.decisions import probes_of
 from sigwire.probes.promises import Planned, plan_probe, quiet_options
 from sigwire.probes.report import Verification, VerificationInterrupted, without_accounts
 from sigwire.probes.running import ProbeRun
-from sigwire.probes.table import PROBES
 from sigwire.show.numbers import count
 
 __all__ = ["TOKENS", "VerificationPlan", "averify", "plan_verification", "verify"]
@@ -64,7 +64,7 @@ def verify(
 ) -> Verification:
     """Compare what a model does with what the provider table promises. Costs money: a few cents with most models.
 
-    ``probes``: names of ``sigwire.probes.table.PROBES``; default: all that the model can be asked. ``requests``: sent at
+    ``probes``: names of ``sigwire.probes.decisions.probes_of``; default: all that the model can be asked. ``requests``: sent at
     most. ``budget``: default 0.25 dollars, or 50,000 tokens if no price of the model is known. ``repeat``: answers that count
     the behaviour of a model, and that decide a disagreement by majority. ``cassette``: a path to record, or a ``Cassette``; a
     recording has no key, no header and no account. The cache, retries and fallbacks of the model are off.
@@ -132,13 +132,15 @@ def plan_verification(
 
 def _names(lm: LM, probes: Iterable[str] | None) -> list[str]:
     """Return the names of the probes, each once; default: those that the model can be asked."""
+    known = probes_of(lm.capabilities)
     if probes is None:
         over_http = lm.address is not None
-        return [name for name, probe in PROBES.items() if probe.applies(lm.capabilities, over_http=over_http)]
+        return [name for name, probe in known.items() if probe.applies(lm.capabilities, over_http=over_http)]
     names = list(dict.fromkeys(probes))
-    if unknown := next((name for name in names if name not in PROBES), None):
+    if unknown := next((name for name in names if name not in known), None):
         raise ConfigurationError(
-            f"There is no probe {unknown!r} (planning a verification). {suggest(unknown, PROBES)}They are {', '.join(PROBES)}."
+            f"There is no probe {unknown!r} of {lm.model} (planning a verification). {suggest(unknown, known)}They are "
+            f"{', '.join(known)}."
         )
     return names
 

@@ -140,3 +140,13 @@ def test_wrong_usage_of_verify_is_one_line_and_status_2(
     assert main([*OFFLINE, "--yes", *arguments]) == 2
     (line,) = capsys.readouterr().err.strip().splitlines()
     assert message in line
+
+
+def test_wire_of_the_row_is_chosen_by_its_name(
+    capsys: pytest.CaptureFixture[str], key: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with FakeProvider(['{"zq_named": 0.75}']) as provider:
+        monkeypatch.setenv("OPENAI_BASE_URL", provider.url("decisions"))
+        assert main(["verify", "openai/gpt-6-luna", "--wire", "decisions", "--probes", "bool", "--yes"]) == 0
+    assert [sent.path for sent in provider.requests] == ["/v1/decisions"]
+    assert "1 agrees" in capsys.readouterr().out

@@ -114,6 +114,20 @@ def test_interval_covers_the_error_of_most_samples() -> None:
     assert covered >= 34
 
 
+@pytest.mark.parametrize(("rows", "samples"), [(60, 8), pytest.param(200, 24, marks=pytest.mark.long)])
+def test_interval_of_honest_probabilities_begins_at_zero(rows: int, samples: int) -> None:
+    from_zero = 0
+    for seed in range(samples):
+        source = Random(seed)
+        shares = [source.random() for _ in range(rows)]
+        drawn = [LabeledEvidence(of(URGENT, p, 1 - p), source.random() < p) for p in shares]
+        found = calibration_of(drawn)
+        from_zero += found.interval.low == 0.0 < found.ece
+        assert found.ece in found.interval
+    assert from_zero >= 0.95 * samples - 3 * math.sqrt(0.95 * 0.05 * samples)
+    assert calibration_of([LabeledEvidence(of(URGENT, 0.9, 0.1), n % 2 == 0) for n in range(rows)]).interval.low > 0.1
+
+
 @pytest.mark.parametrize(
     ("label", "evidence"),
     [(Queue.BILLING, of(QUEUE, 0.8, 0.1, 0.1)), ("billing", of(QUEUE, 0.8, 0.1, 0.1)), (1.4, of(HARM, 0.1, 0.8, 0.1))],

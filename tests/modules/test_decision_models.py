@@ -288,6 +288,43 @@ def test_other_model_answers_after_a_failure(other: str, way: Any) -> None:
     assert [attempt.purpose for attempt in CallReport.of(prediction).attempts] == ["ask", "fallback"]
 
 
+def text_lm(provider: FakeProvider, **options: Any) -> LM:
+    return LM("openai/gpt-4.1", base_url=provider.url("openai"), api_key="k", num_retries=0, **options)
+
+
+@pytest.mark.parametrize("evidence", [None, "auto", "measured"])
+def test_text_model_that_answers_for_a_decider_gives_no_evidence_and_a_warning(evidence: Any) -> None:
+    with FakeProvider([Fault("server"), '{"urgent": true, "known": true, "team": "b"}']) as provider:
+        lm = lm_of(provider, fallbacks=[text_lm(provider)])
+        prediction = Predict(Guarded, lm=lm, evidence=evidence)(text="x")
+    assert (prediction.team, dict(prediction.evidence)) == ("b", {})
+    report = CallReport.of(prediction)
+    assert [attempt.model for attempt in report.attempts] == ["openai/gpt-6-luna", "openai/gpt-4.1"]
+    named = [warning.detail.split(" ")[0] for warning in report.warnings if warning.feature == "evidence"]
+    assert named == ([] if evidence is None else ["urgent", "known", "team"])
+
+
+def test_evidence_of_a_decider_that_answers_for_a_text_model_is_measured() -> None:
+    with FakeProvider([Fault("server"), json.dumps(FULL)]) as provider, sigwire.context(adapter=sigwire.JSONAdapter()):
+        prediction = Predict(Guarded, lm=text_lm(provider, fallbacks=[lm_of(provider)]))(text="x")
+    assert {path: found.source for path, found in prediction.evidence.items()} == dict.fromkeys(
+        ["urgent", "known", "team"], "measured"
+    )
+
+
+@pytest.mark.parametrize(
+    ("evidence", "adapter"),
+    [(None, "chat"), ("stated", "json"), ("sampled", "json"), ("logprob", "json")],
+)
+def test_request_that_only_texts_can_answer_is_not_sent_to_a_decider(evidence: Any, adapter: str) -> None:
+    layout = sigwire.ChatAdapter() if adapter == "chat" else sigwire.JSONAdapter()
+    with FakeProvider([Fault("server")] * 5) as provider, sigwire.context(adapter=layout):
+        lm = text_lm(provider, fallbacks=[lm_of(provider)])
+        with pytest.raises(sigwire.LMServerError, match="No other model is left"):
+            Predict(Guarded, lm=lm, evidence=evidence)(text="x")
+    assert {sent.path for sent in provider.requests} == {"/v1/chat/completions"}
+
+
 def test_budget_counts_a_decision() -> None:
     with FakeProvider([json.dumps(FULL)] * 2) as provider, Budget(calls=1) as budget:
         predict = Predict(Guarded, lm=lm_of(provider))

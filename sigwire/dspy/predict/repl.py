@@ -157,17 +157,18 @@ class ReplRun(SessionRun):
     def turn_inputs(self, limit: int, history: History) -> FieldValues:
         """Return DSPy's inputs of a turn."""
         number = f"{len(self.steps) + 1}/{limit}"
-        return {"variables_info": self.described, "repl_history": self.log(), "iteration": number}
+        return {"variables_info": self.described, "repl_history": self.log(history), "iteration": number}
 
-    def log(self) -> REPLHistory:
+    def log(self, history: History) -> REPLHistory:
         """Return the turns; long results are shortened to beginning and end."""
         most = self._most + _NOTE if self._shown is None else self._shown
         return REPLHistory(tuple(map(repl_entry, self.steps)), most)
 
     def shorten(self) -> bool:
         """Show half of each long result from now on; return False if none is long."""
-        shown = self.log().max_output_chars
-        longest = max((min(len(entry.output), shown) for entry in self.log()), default=0)
+        log = self.log(self.history)
+        shown = log.max_output_chars
+        longest = max((min(len(entry.output), shown) for entry in log), default=0)
         self._shown = longest // 2
         return longest > _SHORT
 

@@ -157,6 +157,8 @@ def find_break(before: Sequence[CachedCall], call: CachedCall, number: int = 0) 
             return _made(latest, call, number, place, cast("Why", call.moved))
         if place == "turn 0":  # another conversation
             return None
+    if why == "tools found" and call.moved == "fold":  # the first fold adds the tools that find what it leaves out
+        why = "fold"
     return _made(latest, call, number, place, why)
 
 

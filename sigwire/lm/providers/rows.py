@@ -54,6 +54,8 @@ GEMINI_CAPABILITIES = Capabilities(
     files=True,
 )
 
+_GEMINI_DECIDES = Capabilities(images=True, audio=True, files=True, decides="only")
+
 _GEMINI = Provider(
     prefix="gemini",
     base_url="https://generativelanguage.googleapis.com",
@@ -65,7 +67,7 @@ _GEMINI = Provider(
     keys=(ApiKey("GOOGLE_API_KEY", "x-goog-api-key", "{}"), ApiKey("GEMINI_API_KEY", "x-goog-api-key", "{}")),
     wires={
         "generate": Wire("gemini", "gemini:GEMINI"),
-        "decisions": Wire("decisions", "decisions:GEMINI", capabilities=Capabilities(images=True, decides="only")),
+        "decisions": Wire("decisions", "decisions:GEMINI", capabilities=_GEMINI_DECIDES),
     },
     capabilities=GEMINI_CAPABILITIES,
     rules=GEMINI_RULES,

@@ -209,11 +209,14 @@ class ReAct(ReadsInputs, Generic[P, S]):
         return ChatSession(self, conversation)
 
     def names_for_search(self) -> tuple[str, str]:
-        """Return the names of the tools that search and read what requests leave out; "" for an agent without tools."""
+        """Return the names of the tools that search and read what requests leave out; "" for an agent without tools.
+
+        Code has no tool that reads: its results have no id.
+        """
         if not self._offered:
             return "", ""
         taken = self._names_in_use()
-        reader = self.toolbox.reader or reader_name("reference", taken)
+        reader = (self.toolbox.reader or reader_name("reference", taken)) if self.takes_tools else ""
         return free_name("search_conversation", {*taken, reader}), reader
 
     def _names_in_use(self) -> set[str]:

@@ -6,11 +6,11 @@ loaded when a conversation first nears its window.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import replace
 from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from sigwire.core.example import Prediction
 from sigwire.core.messages import Message
@@ -29,6 +29,8 @@ from sigwire.observe.place import prefix_moved
 from sigwire.signatures.types.history import AnyTurn, History, folded, shown_as
 
 if TYPE_CHECKING:
+    from sigwire.core.fold import Fold
+    from sigwire.core.tools.tool import Tool
     from sigwire.lm.base import LanguageModel
     from sigwire.modules.context.compaction import Compaction
 
@@ -203,7 +205,7 @@ class Room:
         """Set the tokens of the conversation, as far as it is sent. The next run that continues it begins with them."""
         self.counted = (tokens, len(history))
         self._bound, self._turns = self.counted
-        history.derived["size"] = (tokens, history.messages, history.folds)
+        history.derived["size"] = (tokens, history.messages, history.folds, ref(self.owner))
 
     def begin(self, history: History, size: tuple[int, int] | None = None) -> None:
         """Begin with the tokens that a suspended run had counted, or an earlier one of this process.
@@ -212,9 +214,9 @@ class Room:
         """
         self.counted, self._bound, self._turns, self.sent_folds = None, 0, 0, len(history.folds)
         if size is None and (known := history.derived.get("size")) and not _is_recorded():
-            tokens, turns, folds = known
+            tokens, turns, folds, owner = known  # another agent has other instructions and tools
             is_earlier = 0 < len(turns) <= len(history) and turns[-1] is history.messages[len(turns) - 1]
-            if folds is history.folds and is_earlier:
+            if folds is history.folds and is_earlier and owner() is self.owner:
                 size = (tokens, len(turns))
         if size is not None and size[1] <= len(history):
             self.counted = size
@@ -297,12 +299,15 @@ def _characters_of_part(part: object) -> int:
 class AskedRun(Protocol):
     """A run whose conversation is sent. ``folded`` is called after each fold. ``prediction``: the latest answer.
 
+    ``tools_of`` returns the tools that a fold adds to the requests.
     ``shorten`` makes a conversation of another form shorter, which no fold knows; it returns False if nothing is left.
     """
 
     history: History
     room: Room
     prediction: Prediction | None
+
+    def tools_of(self, fold: Fold) -> Iterable[Tool]: ...
 
     def folded(self) -> None: ...
 
@@ -331,6 +336,8 @@ def ask_in_room(run: AskedRun, ask: Callable[[History], Steps[Any]], *, is_turn:
         try:
             answer = yield from _moved(ask(sent), room, run.history, is_turn=is_turn, is_own=is_own)
         except ContextWindowExceededError as error:
+            if isinstance(getattr(error, "history", None), History):  # of an agent: it folded, and its tools ran
+                raise
             if room.compaction is False:
                 if run.shorten():
                     continue
@@ -338,8 +345,10 @@ def ask_in_room(run: AskedRun, ask: Callable[[History], Steps[Any]], *, is_turn:
             from sigwire.modules.context.folding import fold_refused, remaining_error
 
             refusals += 1
-            if refusals > _MOST_REFUSALS or not (yield from fold_refused(run, error)):
-                raise remaining_error(run, error) from error
+            if refusals > _MOST_REFUSALS:
+                raise remaining_error(run, error, f"after {_MOST_REFUSALS} folds in a row") from error
+            if not (yield from fold_refused(run, error)):
+                raise remaining_error(run, error, "and nothing is left to fold") from error
         else:
             prediction = answer if isinstance(answer, Prediction) else run.prediction
             if is_turn and prediction is not before:

@@ -5,7 +5,7 @@ A run always has a history from which another run can continue: every call in it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -43,12 +43,13 @@ from sigwire.signatures.signature import SignatureMeta
 from sigwire.signatures.types.history import AnyTurn, History, Turn
 
 if TYPE_CHECKING:
+    from sigwire.core.fold import Fold
     from sigwire.core.tools.tool import Tool
     from sigwire.effects.steps import Steps
     from sigwire.modules.agents.approval.gate import CallGate
     from sigwire.modules.agents.large_results.lookup import LargeResults
 
-__all__ = ["EmittingRecorder", "OffersTools", "RunState", "tool_done"]
+__all__ = ["EmittingRecorder", "OffersTools", "RunState", "tool_done", "turns_since_task"]
 
 _MAX_UNREADABLE, _ADVICE = 3, "Call a tool or submit the output fields."  # 3 consecutive responses
 _LONGEST_NAME = 128  # characters
@@ -152,6 +153,10 @@ class RunState(StepLog):
         if self.history.folds:
             self.history = with_names(self.history, room)
             self.folded()
+
+    def tools_of(self, fold: Fold) -> Iterable[Tool]:
+        """Return the tools that a fold adds to the requests: none if code calls them."""
+        return self.large.tools_of(fold, lambda: self.history) if self.room.owner.takes_tools else ()
 
     def folded(self) -> None:
         """Offer the tools that find what the latest fold leaves out."""

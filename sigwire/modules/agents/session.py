@@ -25,6 +25,8 @@ from sigwire.signatures.signature import SignatureMeta
 from sigwire.signatures.types.history import History, Turn, regrouped
 
 if TYPE_CHECKING:
+    from sigwire.core.fold import Fold
+    from sigwire.core.tools.tool import Tool
     from sigwire.modules.context.compaction import Compaction
 
 __all__ = ["ChatSession"]
@@ -171,6 +173,10 @@ class _AskedSession:
 
     def __init__(self, history: History, room: Room) -> None:
         self.history, self.room = history, room
+
+    def tools_of(self, fold: Fold) -> Iterable[Tool]:
+        """Return no tools: a predictor has none."""
+        return ()
 
     def folded(self) -> None:
         """Do nothing: a predictor has no tools."""

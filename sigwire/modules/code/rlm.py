@@ -243,7 +243,7 @@ class RLM(ReadingCalls[P, S]):
 
         def named() -> tuple[str, str]:
             taken = {*LANGUAGE_FUNCTIONS, *self._tools.by_name, *self._reader.names, self._submit.name}
-            return free_name("search_conversation", taken), free_name("read_result", taken)
+            return free_name("search_conversation", taken), ""  # results of code have no id to read by
 
         compaction = self.compaction if type(run).continues else False  # another form of conversation is not folded
         return Room(self, self.generate_action, compaction, self.on_turn, inputs, named)
@@ -252,9 +252,15 @@ class RLM(ReadingCalls[P, S]):
         """Get the outputs from the session with one more request, or raise ``AgentStopped``."""
         if not self.extracts:
             raise self._stopped_error(run, end, "extract=True would get them with one more request") from end.cause
-        log = {self._signatures.variables: run.described, self._signatures.log: run.log()}
+        names = self._signatures
         try:
-            prediction = yield from called_steps(self.extract, (), log)
+            prediction: Prediction = yield from ask_in_room(
+                run,
+                lambda history: called_steps(
+                    self.extract, (), {names.variables: run.described, names.log: run.log(history)}
+                ),
+                is_turn=False,
+            )
         except ModelError as error:
             raise self._stopped_error(run, end, f"and could not be extracted: {error}") from error
         run.add_prediction(prediction, "extract")

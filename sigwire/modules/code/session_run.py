@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from sigwire.core.fold import Fold
 from sigwire.core.json import JsonValue
 from sigwire.core.messages import Message
 from sigwire.core.record import FieldValues
+from sigwire.core.tools.tool import Tool
+from sigwire.effects.steps import Steps
+from sigwire.interpreters.code_result import CodeResult
 from sigwire.modules.agents.conversation import answer_text, earlier_history
 from sigwire.modules.agents.large_results.lookup import LargeResults
 from sigwire.modules.agents.room import Room, with_names
 from sigwire.modules.agents.run import ReActStep
+from sigwire.modules.agents.run_state import turns_since_task
 from sigwire.modules.code.code_run import CodeReply, CodeRun
 from sigwire.modules.code.host_tools import HostTools
 from sigwire.modules.code.variables import describe_variables, json_variables
+from sigwire.modules.turn_text import as_text
 from sigwire.signatures.fields import SignatureSpec
 from sigwire.signatures.signature import SignatureMeta
 from sigwire.signatures.types.history import History, Turn
@@ -37,6 +43,7 @@ class SessionRun(CodeRun):
     described = ""
     room: Room
     large: LargeResults | None = None
+    _places: tuple[int, ...] = ()  # of the replies whose code ran, among the turns
     continues = True
     """Whether a run continues the ``history`` of an earlier one. A subclass may take an input of that type as another."""
 
@@ -73,6 +80,10 @@ class SessionRun(CodeRun):
             self.history = with_names(self.history, room)
             self.folded()
 
+    def tools_of(self, fold: Fold) -> Iterable[Tool]:
+        """Return no tools: the code calls them."""
+        return ()
+
     def folded(self) -> None:
         """Add the functions that find what the latest fold leaves out."""
         fold = self.history.folds[-1]
@@ -85,6 +96,11 @@ class SessionRun(CodeRun):
         """Return False: the conversation has no other form. A subclass may have one that is not folded."""
         return False
 
+    def execute(self, code: str, thought: str) -> Steps[CodeResult]:
+        """Run the code of the latest reply, add its step, and emit the result in a stream."""
+        self._places = (*self._places, len(self.history) - 1)
+        return super().execute(code, thought)
+
     def add_reply(self, reply: CodeReply) -> None:
         """Add the model's message."""
         if (message := reply.choice.message()).parts:
@@ -94,9 +110,13 @@ class SessionRun(CodeRun):
         """Add a message to the model."""
         self.history = self.history.append(Message.user(text))
 
-    def log(self) -> object:
-        """Return the code of all turns with its results, for a prompt."""
-        return "\n\n".join(_as_text(step) for step in self.steps if step.calls)
+    def log(self, history: History) -> object:
+        """Return the code of the turns with its results, for a prompt, as far as requests with ``history`` send them."""
+        upto = history.folds[-1].upto if history.folds else 0
+        task = len(history) - len(turns_since_task(history))
+        note = [as_text(turns_since_task(history.view())[:1])] if upto > task else []
+        ran = zip(self._places, (step for step in self.steps if step.calls), strict=True)
+        return "\n\n".join([*note, *(_as_text(step) for place, step in ran if place >= upto)])
 
 
 def _as_text(step: ReActStep) -> str:

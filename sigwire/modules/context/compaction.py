@@ -19,6 +19,7 @@ from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, StateError
 from sigwire.keywords import ChecksKeywords
 from sigwire.modules.module import Module
+from sigwire.show.card import BoundedRepr
 from sigwire.signatures.types.history import History
 
 __all__ = ["DEFAULT", "Compaction", "Draft", "Strategy", "clear_results", "drafted", "drop_oldest", "summarize"]
@@ -33,7 +34,7 @@ class SummarySource(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(BoundedRepr):
     """A fold that is being made. ``tokens(fold)`` estimates the request with a fold; ``target``: the most it should have.
 
     ``cuts`` has the numbers of the turns in front of which the fold may end, lowest first. ``least``: the tokens that a fold

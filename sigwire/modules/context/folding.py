@@ -6,7 +6,7 @@ resumed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, Protocol
 
@@ -40,6 +40,8 @@ class FoldedRun(Protocol):
 
     @property
     def room(self) -> Any: ...
+
+    def tools_of(self, fold: Fold) -> Iterable[Tool]: ...
 
     def folded(self) -> None: ...
 
@@ -107,11 +109,13 @@ def _fold(run: FoldedRun, place: _FoldPlace, why: str, total: int, least: int) -
     history, room, compaction, lm = place.history, place.room, place.compaction, place.lm
     latest = history.folds[-1] if history.folds else Fold(0)
     search, reader = room.named() if compaction.search else ("", "")
-    sizes = ConversationSizes(lm.model, history, place.fixed(), total)
+    start = replace(latest, why=why, tokens_before=total, search=search, reader=reader)
+    added = _tokens_of_tools(lm.model, run.tools_of(start))
+    sizes = ConversationSizes(lm.model, history, place.fixed(), total, added)
     planned = planned_folds.get()
     draft = Draft(
         history,
-        replace(latest, why=why, tokens_before=total, search=search, reader=reader),
+        start,
         max(room.most(lm, place.window or total, compaction.to) - place.waiting, 0),
         tuple(at for at in range(latest.upto, last_cut(history.messages) + 1) if is_cut(history.messages, at)),
         sizes.tokens,
@@ -154,7 +158,7 @@ def _role(turn: AnyTurn) -> str:
     return turn.role if isinstance(turn, Message) else ""
 
 
-def remaining_error(run: FoldedRun, error: ContextWindowExceededError) -> ContextWindowExceededError:
+def remaining_error(run: FoldedRun, error: ContextWindowExceededError, why: str) -> ContextWindowExceededError:
     """Return the error of a conversation that does not fit its model, with the sizes of what is left of it."""
     place = _FoldPlace.of(run)
     model, turns = place.lm.model, place.history.messages
@@ -170,8 +174,8 @@ def remaining_error(run: FoldedRun, error: ContextWindowExceededError) -> Contex
     shown = ", ".join(f"{name} {count:,}" for name, count in sizes.items())
     window = f"{place.window:,}" if place.window else "unknown"
     return ContextWindowExceededError(
-        f"The conversation does not fit the model, and nothing is left to fold (asking {model}). Estimated tokens: {shown}; "
-        f"window {window}. Use a model with a larger window, shorten the largest of these, or set max_output for tool results.",
+        f"The conversation does not fit the model, {why} (asking {model}). Estimated tokens: {shown}; window "
+        f"{window}. Use a model with a larger window, shorten the largest of these, or set max_output for tool results.",
         model=error.model,
         provider=error.provider,
     )
@@ -186,8 +190,16 @@ def _tokens_of_parts(model: str, room: ConversationRoom) -> dict[str, int]:
             f"{field.name} {field.description}" for field in (*signature.spec.inputs, *signature.spec.outputs)
         ]
     demos = [repr(demo) for demo in getattr(room.asker, "demos", ())]
-    texts = {"instructions": [*instructions, *demos], "tools": [dumps(tool.spec) for tool in _tools_of(room.inputs())]}
-    return {name: sum(tokens_of(model, [Message.user("\n".join(each))])) if each else 0 for name, each in texts.items()}
+    text = "\n".join([*instructions, *demos])
+    return {
+        "instructions": sum(tokens_of(model, [Message.user(text)])),
+        "tools": _tokens_of_tools(model, _tools_of(room.inputs())),
+    }
+
+
+def _tokens_of_tools(model: str, tools: Iterable[Tool]) -> int:
+    texts = [dumps(tool.spec) for tool in tools]
+    return sum(tokens_of(model, [Message.user("\n".join(texts))])) if texts else 0
 
 
 def _tools_of(inputs: Mapping[str, Any]) -> Iterator[Tool]:

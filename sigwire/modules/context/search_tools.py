@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from operator import is_
 from typing import NamedTuple
 
 from sigwire.core.json import JsonObject
@@ -59,17 +60,17 @@ class _Index:
         self._words, self._passages, self._turns = WordIndex[int](length=0.4), list[_Passage](), list[AnyTurn]()
         self._lock = threading.Lock()
 
-    def is_of(self, history: History) -> bool:
-        """Return True if the indexed turns are the first ones of a history."""
-        count = len(self._turns)
-        return count <= len(history) and (count == 0 or history.messages[count - 1] is self._turns[-1])
+    def found(self, history: History, query: str, count: int) -> list[_Passage] | None:
+        """Return the best passages of what a fold leaves out, in the order of the conversation.
 
-    def found(self, history: History, query: str, count: int) -> list[_Passage]:
-        """Return the best passages of what a fold leaves out, in the order of the conversation."""
+        ``None`` if the index has other turns: several conversations may begin with one history.
+        """
         fold = history.folds[-1]
-        names = {fold.search, fold.reader}
+        names, upto = {fold.search, fold.reader}, max(fold.upto, fold.cleared)
         with self._lock:
-            for number in range(len(self._turns), max(fold.upto, fold.cleared)):
+            if len(self._turns) > upto or not all(map(is_, self._turns, history.messages)):
+                return None
+            for number in range(len(self._turns), upto):
                 turn = history.messages[number]
                 for passage in _passages(number, turn, names):
                     self._words.add(len(self._passages), passage.text)
@@ -89,11 +90,12 @@ def find_passages(history: History, query: str, count: int) -> list[_Passage]:
     """
     if not history.folds:
         return []
-    index = history.derived.get("index")
-    if index is None or not index.is_of(history):
+    index: _Index = history.derived.setdefault("index", _Index())
+    found = index.found(history, query, count)
+    if found is None:
         index = history.derived["index"] = _Index()
-    found: list[_Passage] = index.found(history, query, count)
-    return found
+        found = index.found(history, query, count)
+    return found or []
 
 
 def _passages(number: int, turn: AnyTurn, tools: set[str]) -> Iterator[_Passage]:

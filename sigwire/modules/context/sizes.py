@@ -33,18 +33,22 @@ def tokens_of(model: str, turns: Iterable[AnyTurn]) -> list[int]:
 class ConversationSizes:
     """Tokens of the requests of one conversation, by fold. ``total``: those of the present view, ``fixed``: those around it.
 
+    ``added``: the tokens of tools that a fold adds.
+
     The estimate is scaled so that the present view has ``total`` tokens.
     """
 
-    def __init__(self, model: str, history: History, fixed: int, total: int) -> None:
-        self._model, self._turns, self._fixed = model, history.messages, fixed
+    def __init__(self, model: str, history: History, fixed: int, total: int, added: int = 0) -> None:
+        self._model, self._turns, self._fixed, self._added = model, history.messages, fixed, added
         self._sums = list(accumulate(tokens_of(model, history.messages), initial=0))
-        present = fixed + self._after(history.folds[-1] if history.folds else Fold(0))
+        self._present = history.folds[-1] if history.folds else Fold(0)
+        present = fixed + self._after(self._present)
         self._scale = min(max(total / max(present, 1), 0.25), 8.0)
 
     def tokens(self, fold: Fold) -> int:
         """Return the tokens of a request with a fold."""
-        return round(self._scale * (self._fixed + self._after(fold)))
+        is_another = (fold.upto, fold.cleared) != (self._present.upto, self._present.cleared)
+        return round(self._scale * (self._fixed + self._after(fold) + is_another * self._added))
 
     def _after(self, fold: Fold) -> int:
         start = sum(tokens_of(self._model, folded_start(self._turns, fold))) if fold.upto or fold.cleared else 0
@@ -62,15 +66,23 @@ def _window(model: str, own: int | None) -> int | None:
     return None if found is None else found.tokens
 
 
-_WINDOWS = (  # of the texts of refusals: the window is the last group
-    r"maximum context length (?:is|of) (\d+)",  # OpenAI, vLLM, DeepSeek, OpenRouter
+_WINDOWS = (  # of the texts of refusals: the window is the group
+    r"maximum context length(?: is| of|:) (\d+)",  # OpenAI, vLLM, DeepSeek, OpenRouter, Fireworks
     r"(?:prompt|request|input) is too long:? \d+ tokens? ?> ?(\d+)",  # Anthropic
     r"exceed context limit: \d+ \+ \d+ > (\d+)",  # Anthropic, with max_tokens
     r"exceeds the maximum number of tokens allowed \(?(\d+)",  # Gemini
     r"maximum prompt length is (\d+)",  # xAI
     r"available context size \(?(\d+)",  # llama-server
     r"for model with (\d+) maximum context length",  # Mistral
-    r"context (?:length|window|size)[^\d]{0,30}?(\d+) tokens",
+    r"model's context length \((\d+) tokens\)",  # SGLang
+    r"maximum model length of (\d+)",  # vLLM
+    r"current length is \d+ while limit is (\d+)",  # Cerebras
+    r"exceeded model token limit: (\d+)",  # Moonshot
+    r"prompt token count of \d+ exceeds the limit of (\d+)",  # GitHub Copilot
+    r"range of input length should be \[\d+, ?(\d+)\]",  # DashScope
+    r"total number of tokens[^\d]{0,40}? cannot exceed (\d+)",  # Cohere
+    r"n_ctx \(?(\d+)",  # LM Studio
+    r"context (?:length|window|size)(?! by)[^\d]{0,30}?(\d+) tokens",
     r"must be <= (\d+)",  # Text Generation Inference
 )
 

@@ -47,6 +47,24 @@ class ObservedOutput:
             found.append(UNSET if confidence < rule.least else value)
         return tuple(found)
 
+    def decided_by(self, row: str, rules: Sequence[DecisionRule]) -> list[tuple[Any, ...]]:
+        """Return the values of a row by each of several rules that differ in one number, in ascending order of it.
+
+        As the number ascends, the rules that decide alike are neighbours. So between two that do, no rule is applied.
+        """
+
+        def values(first: int, last: int, low: tuple[Any, ...], high: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+            if low == high or last - first == 1:
+                return [low] * (last - first)
+            middle = (first + last) // 2
+            between = self.decided(row, rules[middle])
+            return values(first, middle, low, between) + values(middle, last, between, high)
+
+        if len(rules) < 2:
+            return [self.decided(row, rule) for rule in rules]
+        low, high = self.decided(row, rules[0]), self.decided(row, rules[-1])
+        return [*values(0, len(rules) - 1, low, high), high]
+
 
 class Alternative(NamedTuple):
     """A rule, and the width of the gap in which its number is."""

@@ -22,6 +22,8 @@ __all__ = ["RuleFit", "no_evidence_text", "rules_of", "without_person"]
 
 Rules: TypeAlias = Mapping[str, DecisionRule]
 """The rule of each output, by slot."""
+_ScoreKey: TypeAlias = tuple[str, object]
+"""A row, and the decisions of its outputs or the digest of the candidate."""
 _NO_EVIDENCE = (
     'No run has evidence of {what} (calibrating). Make its predictors with evidence="auto". Known fields: {known}.'
 )
@@ -37,7 +39,7 @@ class RuleFit:
         self._task, self._is_one_call = task, is_one_call
         self._start, self.rules = dict(rules), dict(rules)
         self.outputs: dict[str, ObservedOutput] = {}
-        self._scores: dict[tuple[str, object], float] = {}
+        self._scores: dict[_ScoreKey, float] = {}
         self._kinds = {
             f"{name}.decisions.{each.path}": each
             for name, signature in task.signatures.items()
@@ -86,38 +88,45 @@ class RuleFit:
     def improve(self, output: ObservedOutput, number: int, most: int) -> RuleSteps[None]:
         """Try other numbers of a rule; keep the best, of equals that in the widest gap."""
         own = self.rules[output.slot]
-        tried = [Alternative(own, math.inf), *alternatives(output, own, number, most)]
-        means = yield from self._means(output, [each.rule for each in tried])
+        others = alternatives(output, own, number, most)
+        tried = [Alternative(own, math.inf), *others]
+        means = yield from self._means(output, own, [each.rule for each in others])
         best = max(range(len(tried)), key=lambda at: (means[at], tried[at].gap))
         self.rules[output.slot] = tried[best].rule
 
-    def _means(self, output: ObservedOutput, tried: Sequence[DecisionRule]) -> RuleSteps[list[float]]:
-        """Return the mean score of each rule on the training rows. Rows whose decisions are known are not run."""
+    def _means(
+        self, output: ObservedOutput, own: DecisionRule, others: Sequence[DecisionRule]
+    ) -> RuleSteps[list[float]]:
+        """Return the mean score on the training rows of the rule of an output, and of rules with another number.
+
+        A row is not run for decisions of all outputs that have a score.
+        """
         rows = self._task.train
-        rest = [self._rest(output, row) for row in rows]
-        keys: list[list[tuple[str, object]]] = []
-        missing: dict[tuple[str, object], RunKey] = {}
-        for rule in tried:
-            candidate = self._candidate({**self.rules, output.slot: rule})
-            own: list[tuple[str, object]] = [
-                (row, (output.decided(row, rule), *others) if self._is_one_call else candidate.digest)
-                for row, others in zip(rows, rest, strict=True)
-            ]
-            keys.append(own)
-            for key in own:
+        candidates = [self._candidate({**self.rules, output.slot: rule}) for rule in (own, *others)]
+        keys = [self._keys(row, output, own, others, candidates) for row in rows]
+        missing: dict[_ScoreKey, RunKey] = {}
+        for row, of_row in zip(rows, keys, strict=True):
+            for key, candidate in zip(of_row, candidates, strict=True):
                 if key not in self._scores and key not in missing:
-                    missing[key] = RunKey(candidate, key[0])
+                    missing[key] = RunKey(candidate, row)
         cells: list[Cell] = (yield Measure(tuple(missing.values()))) if missing else []
         self._scores |= {key: cell.score or 0.0 for key, cell in zip(missing, cells, strict=True)}
-        return [math.fsum(self._scores[key] for key in own) / len(own) for own in keys]
+        return [math.fsum(map(self._scores.__getitem__, each)) / len(rows) for each in zip(*keys, strict=True)]
 
-    def _rest(self, output: ObservedOutput, row: str) -> tuple[object, ...]:
-        """Return what the rules of the other outputs decide on a row, for the key of its score."""
+    def _keys(
+        self,
+        row: str,
+        output: ObservedOutput,
+        own: DecisionRule,
+        others: Sequence[DecisionRule],
+        candidates: Sequence[Candidate],
+    ) -> list[_ScoreKey]:
+        """Return for each candidate the key of its score on a row: what is decided, if the program is one predictor."""
         if not self._is_one_call:
-            return ()
-        return tuple(
-            (slot, other.decided(row, self.rules[slot])) for slot, other in self.outputs.items() if slot != output.slot
-        )
+            return [(row, candidate.digest) for candidate in candidates]
+        decided = {slot: each.decided(row, self.rules[slot]) for slot, each in self.outputs.items()}
+        values = [output.decided(row, own), *output.decided_by(row, others)]
+        return [(row, tuple({**decided, output.slot: each}.values())) for each in values]
 
 
 def rules_of(program: Module) -> dict[str, DecisionRule]:

@@ -16,7 +16,16 @@ from sigwire.modules.chain_of_thought import ChainOfThought
 from sigwire.modules.module import Module
 from sigwire.modules.tree import Predictor
 from sigwire.optimizers.candidate import Candidate
-from sigwire.optimizers.certificate import NEVER, Policy, StageRow, certify, fewest_rows, policies, start_of
+from sigwire.optimizers.certificate import (
+    NEVER,
+    Policy,
+    StageRow,
+    certify,
+    fewest_rows,
+    has_graded_losses,
+    policies,
+    start_of,
+)
 from sigwire.optimizers.engine.engine import EngineSetup
 from sigwire.optimizers.engine.search import Rows, halves
 from sigwire.optimizers.events import Certified, Proposed, Warned
@@ -151,7 +160,7 @@ class Calibrate(Optimizer):
     # --- to a bound
 
     def _certified(self, task: Task, risk: float) -> Rule:
-        train, val = (task.train, task.val) if task.val else halves(task.train, task.rng("validation").shuffle)
+        train, val = _two_sets(task)
         confidence = float(self.search.get("confidence", 0.9))
         if len(val) < (fewest := fewest_rows(risk, confidence)):
             raise ConfigurationError(
@@ -168,7 +177,8 @@ class Calibrate(Optimizer):
         own, other = table[: len(train)], table[len(train) :]
         path = policies(own, risk)
         start = start_of(own, path, risk) if path else 0
-        certificate = certify(other, path[start:], risk, confidence) if path else None
+        is_graded = has_graded_losses(own)
+        certificate = certify(other, path[start:], risk, confidence, is_graded=is_graded) if path else None
         if certificate is None:
             reason = "no policy keeps the risk on the training half" if not path else "no policy passes the test"
             yield from report(
@@ -236,6 +246,18 @@ class Calibrate(Optimizer):
 
 def _confidences(cell: Cell) -> dict[str, float]:
     return {path: cast(float, each.get("confidence", 0.0)) for path, each in cell.evidence.items()}
+
+
+def _two_sets(task: Task) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the rows that make the path, and those that test it. Raises ``ConfigurationError`` for rows that would do both."""
+    if not task.val:
+        return halves(task.train, task.rng("validation").shuffle)
+    if both := len({*task.train} & {*task.val}):
+        raise ConfigurationError(
+            f"{both} of {len(task.val)} validation rows are training rows too (compiling). A bound is tested by rows that "
+            "chose no number: give others, or leave valset= out."
+        )
+    return task.train, task.val
 
 
 def _is_one_call(program: object) -> bool:

@@ -81,18 +81,16 @@ def quoted(text: str) -> str:
 def _with_references(turn: T | Message, reader: str) -> T | Message:
     if not isinstance(turn, Message) or turn.role != "tool":
         return turn
-    parts = tuple(_reference(part, reader) for part in turn.parts)
+    parts = tuple([_reference(part, reader) for part in turn.parts])
     return turn if all(map(is_, parts, turn.parts)) else Message("tool", parts)
 
 
 def _reference(part: Part, reader: str) -> Part:
-    if not isinstance(part, ToolResult) or (len(part.text) <= LARGE_RESULT and not part.media):
+    if not isinstance(part, ToolResult) or ((size := len(part.text)) <= LARGE_RESULT and not part.media):
         return part
     call = f'; {reader}(id="{part.id}")' if reader else ""
-    media = "".join(_counts(part))
-    return ToolResult(
-        part.id, part.name, f"[Result left out: {len(part.text):,} characters{media}{call}]", part.is_error
-    )
+    media = "".join(_counts(part)) if part.media else ""
+    return ToolResult(part.id, part.name, f"[Result left out: {size:,} characters{media}{call}]", part.is_error)
 
 
 def _counts(result: ToolResult) -> Iterator[str]:

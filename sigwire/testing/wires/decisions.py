@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, cast
 
 from sigwire.core.evidence import label_of
-from sigwire.core.json import JsonObject, JsonValue, loads
+from sigwire.core.json import JsonObject, JsonValue, dumps, loads
 from sigwire.core.messages import Message, Part
-from sigwire.core.parts import ImagePart, TextPart
+from sigwire.core.parts import AudioPart, FilePart, ImagePart, TextPart
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools.calls import ToolCall, ToolResult
@@ -32,7 +32,7 @@ from sigwire.testing.wire import (
     usage_of,
 )
 from sigwire.testing.wires.gemini import Gemini
-from sigwire.testing.wires.openai import OpenAIWire, dotted_path, image
+from sigwire.testing.wires.openai import OpenAIWire, detailed_counts, dotted_path, image
 
 __all__ = ["DECISION_WIRES", "GeminiDecisions", "OpenAIDecisions", "SystemOne"]
 
@@ -158,7 +158,7 @@ class _NamedQuestions(FakeWire):
     def _question(self, node: RequestNode) -> JsonObject:
         kind = node["type"].text({"noul", "choice", "score"})
         node.fields({"type", "instructions", "criteria"})
-        described: JsonObject = {"description": node["instructions"].text()}
+        described: JsonObject = {"description": self.instructions(node)}
         if kind == "noul":
             criteria = node.get("criteria")
             given: Mapping[str, Any] = criteria.fields(set(self.bool_criteria)) if criteria else {}
@@ -166,16 +166,25 @@ class _NamedQuestions(FakeWire):
             return {
                 **described,
                 "type": "boolean",
-                "x-criteria": {to: given[of] for to, of in meanings if given.get(of)},
+                "x-criteria": {to: _content_text(given[of]) for to, of in meanings if given.get(of)},
             }
         if kind == "choice":
             options = node["criteria"]
             self._count(options, len(options.fields()), self.least_choices, self.most_choices)
-            meanings_by_label: JsonObject = {name: text for name, text in options.fields().items() if text}
+            meanings_by_label: JsonObject = {
+                name: _content_text(text) for name, text in options.fields().items() if text
+            }
             return {**described, "enum": [*options.fields()], "x-criteria": meanings_by_label}
         levels = node["criteria"].items()
         self._count(node["criteria"], len(levels), self.least_levels, self.most_levels)
-        return {**described, "type": "number", "x-levels": [{"label": level.text()} for level in levels]}
+        labels: list[JsonValue] = [{"label": _content_text(level.value)} for level in levels]
+        return {**described, "type": "number", "x-levels": labels}
+
+    def instructions(self, node: RequestNode) -> str:
+        """Return the instructions of a question, as text."""
+        given = node["instructions"]
+        parts = given.items(filled=True) if given.kind == "array" else [given]
+        return " ".join(part.text() if part.kind == "string" else part["text"].text() for part in parts)
 
     def _count(self, node: RequestNode, count: int, least: int, most: int) -> None:
         if count < least:
@@ -209,8 +218,12 @@ def _named_answer(name: str, answer: _Scripted) -> JsonObject:
     }
 
 
+def _content_text(value: Any) -> str:
+    return value if isinstance(value, str) else dumps(value)
+
+
 class SystemOne(_NamedQuestions):
-    """``POST /v1/systemone``."""
+    """``POST /v1/systemone``. Content is text, an object or an array; instructions may be missing."""
 
     name = "system-one"
     route = re.compile(r"/v1/systemone")
@@ -228,8 +241,16 @@ class SystemOne(_NamedQuestions):
 
     def read(self, body: RequestNode, exchange: ReceivedRequest) -> ParsedRequest:
         model, state = body["model"].text(), body["state"]
-        text = state.text() if state.kind == "string" else str(state.value)
+        if state.kind not in ("object", "array"):
+            state.text()
+        text = _content_text(state.value)
         return ParsedRequest(model, Request(_text_messages(text), response_format=self.schema(body["questions"])))
+
+    def instructions(self, node: RequestNode) -> str:
+        given = node.get("instructions")
+        if given is None and node["type"].value == "noul" and not node.has("criteria"):
+            given = node["instructions"]
+        return "" if given is None else _content_text(given.value)
 
     def write(self, response: Response, parsed: ParsedRequest, ids: IdSequence) -> JsonObject:
         usage = usage_of(response, parsed)
@@ -276,7 +297,8 @@ class GeminiDecisions(_NamedQuestions, Gemini):
             if not re.fullmatch(r"[A-Za-z0-9_-]+", name):
                 raise questions.wrong(f"Invalid question ID '{name}'.")
         given = body["input"]
-        parts = (TextPart(given.text()),) if given.kind == "string" else tuple(map(_block, given.items(filled=True)))
+        blocks = given.items(filled=True) if given.kind == "array" else [given]
+        parts = (TextPart(given.text()),) if given.kind == "string" else tuple(map(_block, blocks))
         request = Request((Message("user", parts),), response_format=self.schema(questions))
         return ParsedRequest(body["model"].text().removeprefix("models/"), request)
 
@@ -293,13 +315,22 @@ class GeminiDecisions(_NamedQuestions, Gemini):
 
 
 def _block(node: RequestNode) -> Part:
-    if node["type"].text({"text", "image"}) == "text":
+    kind = node["type"].text({"text", "image", "audio", "document", "video"})
+    if kind == "text":
         node.fields({"type", "text"})
         return TextPart(node["text"].text())
-    node.fields({"type", "data", "mime_type", "uri", "resolution"})
-    if uri := node.text_at("uri"):
-        return ImagePart(url=uri)
-    return ImagePart(data=node["data"].text(), media_type=node["mime_type"].text())
+    node.fields(_MEDIA_FIELDS)
+    uri, data, media_type = (node.text_at(name) or None for name in ("uri", "data", "mime_type"))
+    if uri is None:
+        for name in ("data", "mime_type"):
+            node[name].text()
+    if kind == "audio" and data is not None:
+        return AudioPart(data, (media_type or "").partition("/")[2])
+    make = ImagePart if kind == "image" else FilePart
+    return make(url=uri, data=data, media_type=media_type)
+
+
+_MEDIA_FIELDS = frozenset("type data mime_type uri resolution processing channels sample_rate".split())
 
 
 # --- OpenAI
@@ -335,17 +366,10 @@ class OpenAIDecisions(OpenAIWire):
         return ParsedRequest(model, Request(_input(body["input"]), (), None, None, ResponseFormat(schema), options))
 
     def write(self, response: Response, parsed: ParsedRequest, ids: IdSequence) -> JsonObject:
-        usage = usage_of(response, parsed)
         return {
             "answers": [_listed_answer(name, answer) for name, answer in _answers(response, parsed).items()],
             "model": response.model or parsed.model,
-            "usage": {
-                "input_tokens": usage.input_tokens,
-                "input_tokens_details": {"cached_tokens": usage.cached_tokens or 0, "cache_write_tokens": 0},
-                "output_tokens": usage.output_tokens,
-                "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens or 0},
-                "total_tokens": usage.total_tokens,
-            },
+            "usage": detailed_counts(usage_of(response, parsed)),
         }
 
     def split(self, body: JsonObject, parsed: ParsedRequest, cut: Cutter) -> Iterable[JsonObject]:

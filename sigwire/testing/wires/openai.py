@@ -10,6 +10,7 @@ from typing import ClassVar
 from sigwire.core.json import JsonObject
 from sigwire.core.parts import ImagePart
 from sigwire.core.request import ResponseFormat
+from sigwire.core.response import Usage
 from sigwire.core.tools.choice import ToolChoice
 from sigwire.testing.answers import Fault, FaultKind
 from sigwire.testing.rate_limit import Quota
@@ -17,8 +18,8 @@ from sigwire.testing.request_node import InvalidValue, Path, RequestNode
 from sigwire.testing.wire import FakeWire, Rejected, Status, spec, tool_names
 
 __all__ = [
-    "OpenAIWire", "check_length", "check_name", "duration", "image", "padding", "read_choice", "read_effort", "read_format",
-    "read_function", "stream_options",
+    "OpenAIWire", "check_length", "check_name", "detailed_counts", "duration", "image", "padding", "read_choice",
+    "read_effort", "read_format", "read_function", "stream_options",
 ]  # fmt: skip
 
 EFFORTS = frozenset({"none", "minimal", "low", "medium", "high", "xhigh", "max"})
@@ -111,6 +112,17 @@ def duration(seconds: float) -> str:
 def padding(text: str) -> str:
     """Return random padding for a delta, which hides the length of its text."""
     return "x" * (16 - len(text) % 16)
+
+
+def detailed_counts(usage: Usage) -> JsonObject:
+    """Return the token counts of a reply of Responses and of decisions."""
+    return {
+        "input_tokens": usage.input_tokens,
+        "input_tokens_details": {"cached_tokens": usage.cached_tokens or 0, "cache_write_tokens": 0},
+        "output_tokens": usage.output_tokens,
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens or 0},
+        "total_tokens": usage.total_tokens,
+    }
 
 
 def stream_options(body: RequestNode, known: Collection[str]) -> tuple[bool, RequestNode]:

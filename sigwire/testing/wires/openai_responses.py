@@ -38,6 +38,7 @@ from sigwire.testing.wires.openai import (
     OpenAIWire,
     check_length,
     check_name,
+    detailed_counts,
     image,
     read_choice,
     read_effort,
@@ -132,13 +133,7 @@ class OpenAIResponses(OpenAIWire):
             "model": response.model or parsed.model,
             "output": _items(choice, parsed, ids),
             "parallel_tool_calls": parsed.request.parallel_tool_calls is not False,
-            "usage": {
-                "input_tokens": usage.input_tokens,
-                "input_tokens_details": {"cached_tokens": usage.cached_tokens or 0, "cache_write_tokens": 0},
-                "output_tokens": usage.output_tokens,
-                "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens or 0},
-                "total_tokens": usage.total_tokens,
-            },
+            "usage": detailed_counts(usage),
         }
 
     def split(self, body: JsonObject, parsed: ParsedRequest, cut: Cutter) -> Iterable[JsonObject]:

@@ -39,5 +39,5 @@ class JumpingClock:
         queue.ask, queue.count_programs = counted_ask, counted_programs  # type: ignore[method-assign]
 
     def wait(self, condition: threading.Condition, seconds: float) -> None:
-        if not condition.wait(0.005) and self._running <= 0:
+        if not condition.wait(0.001) and self._running <= 0:
             self.time += min(seconds, 1e6)

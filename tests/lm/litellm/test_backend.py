@@ -195,6 +195,7 @@ async def test_package_answers_with_calls_awaited(theirs: Any) -> None:
     check_answer(await aanswer(lm, mocked(ANSWER, tools=(TOOL,), tool_choice=ToolChoice.REQUIRED)))
 
 
+@pytest.mark.long  # the import of the package takes 5 s
 def test_package_accepts_a_whole_conversation(theirs: Any) -> None:
     lm = connect("anthropic/claude-x", ConnectionOptions(api_key="k"))
     turn = answer(lm, mocked(ANSWER, tools=(TOOL,))).choices[0].message()
@@ -206,6 +207,7 @@ def test_package_accepts_a_whole_conversation(theirs: Any) -> None:
     assert response.usage.input_tokens is not None
 
 
+@pytest.mark.long  # the import of the package takes 5 s
 async def test_row_43_choices_are_requested_one_by_one(theirs: Any) -> None:
     lm = connect("anthropic/claude-x", ConnectionOptions(api_key="k"))
     request = mocked("Hi", options={"n": 2})
@@ -217,6 +219,7 @@ async def test_row_43_choices_are_requested_one_by_one(theirs: Any) -> None:
     assert at_once.warnings == ()
 
 
+@pytest.mark.long  # the import of the package takes 5 s
 async def test_timeout_covers_the_whole_request(theirs: Any) -> None:
     lm = connect("anthropic/claude-x", ConnectionOptions(api_key="k", timeout=0.05))
     late: Any = {"mock_response": "Hi", "mock_delay": 9}
@@ -231,6 +234,7 @@ MOCKED_ERRORS = {
 }
 
 
+@pytest.mark.long  # the import of the package takes 5 s
 @pytest.mark.parametrize(("word", "kind"), MOCKED_ERRORS.items(), ids=MOCKED_ERRORS)
 async def test_package_errors_become_lm_errors(theirs: Any, word: str, kind: type[LMError]) -> None:
     lm = connect("groq/m", ConnectionOptions(api_key="k"))
@@ -242,12 +246,14 @@ async def test_package_errors_become_lm_errors(theirs: Any, word: str, kind: typ
         await aanswer(lm, mocked(word))
 
 
+@pytest.mark.long  # the import of the package takes 5 s
 def test_row_74_unknown_provider_is_named(theirs: Any) -> None:
     message = "^The provider 'nobody' is unknown to sigwire and to LiteLLM. Check the spelling of 'nobody/m'"
     with pytest.raises(LMUnsupportedModelError, match=message):
         answer(connect("nobody/m", ConnectionOptions(api_key="k")), mocked("Hi"))
 
 
+@pytest.mark.long  # the import of the package takes 5 s
 def test_refused_option_error_names_drop_params(theirs: Any) -> None:
     request = mocked("Hi")
     extra: Any = {"mock_response": "Hi", "logit_bias": {"5": 1}}
@@ -258,6 +264,7 @@ def test_refused_option_error_names_drop_params(theirs: Any) -> None:
         )
 
 
+@pytest.mark.long  # the import of the package takes 5 s
 def test_every_exception_of_the_package_has_a_rule(theirs: Any) -> None:
     known = {code for rule in tables.ERRORS for code in rule.codes}
     missing = {
@@ -280,6 +287,7 @@ NO_PROVIDER_FAILED = {
 """Exceptions of LiteLLM's own proxy and guards, which a call without them does not raise."""
 
 
+@pytest.mark.long  # the import of the package takes 5 s
 def test_import_of_the_package_sets_its_flags_and_restores_the_environment(
     theirs: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -292,6 +300,7 @@ def test_import_of_the_package_sets_its_flags_and_restores_the_environment(
         assert missing not in theirs.get_supported_openai_params(model)
 
 
+@pytest.mark.long  # the import of the package takes 5 s
 @pytest.mark.parametrize("message", [WIRE_ASKED, ASSISTANT, WIRE_ANSWERED], ids=["user", "assistant", "tool"])
 def test_package_accepts_the_encoded_messages(theirs: Any, message: JsonObject) -> None:
     fixed = theirs.utils.validate_and_fix_openai_messages([copy.deepcopy(message)])

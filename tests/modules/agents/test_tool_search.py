@@ -84,6 +84,7 @@ def run(script: Sequence[Any], agent: ReAct[..., Any] | None = None, **inputs: A
         ("anthropic", "anthropic/claude-sonnet-4-5", True),
         ("gemini", "gemini/gemini-2.5-flash", False),
         ("ollama", "ollama/qwen3", False),
+        ("bedrock", "bedrock/amazon.nova-lite-v1:0", False),
     ],
 )
 def test_right_one_of_600_tools_is_called_on_each_wire(wire: str, model: str, hosted: bool) -> None:
@@ -92,7 +93,7 @@ def test_right_one_of_600_tools_is_called_on_each_wire(wire: str, model: str, ho
         agent = ReAct("question -> answer", tools=tools())
         agent.set_lm(LM(model, base_url=provider.url(wire), api_key="any", num_retries=0))
         result = agent(question="Stop it, please.")
-        sent = [json.dumps(each.get("tools")) for each in bodies(provider)]
+        sent = [json.dumps(each.get("tools") or each["toolConfig"]["tools"]) for each in bodies(provider)]
     assert (result.answer, result.steps[-2].results[-1].content) == ("done", 356)
     assert not result.warnings
     if hosted:

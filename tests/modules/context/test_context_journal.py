@@ -11,17 +11,19 @@ from typing import Any
 
 import pytest
 
-from sigwire import AgentRun, ApprovalNeeded, Compaction, History, Journal, ReAct, Tool
-from sigwire.compaction import drop_oldest, summarize
-from tests.modules.context.test_folding import agent_of, page, reading
-from tests.modules.context.worlds import World, called, last_result
+from sigwire import AgentRun, ApprovalNeeded, Compaction, History, Journal, ReAct
+from sigwire.compaction import drop_oldest
+from tests.modules.context.approvals import paying
+from tests.modules.context.test_folding import agent_of, reading
+from tests.modules.context.worlds import World, called
 
 ROOT = Path(__file__).resolve().parents[3]
 
 
-def kill(mode: str, count: int) -> int:
+def python(module: str, *arguments: str) -> str:
+    """Run a module in another process; return what it printed."""
     done = subprocess.run(
-        [sys.executable, "-W", "ignore", "-m", "tests.modules.context.kills", mode, str(count)],
+        [sys.executable, "-W", "ignore", "-m", module, *arguments],
         cwd=ROOT,
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -29,7 +31,11 @@ def kill(mode: str, count: int) -> int:
         timeout=300,
     )
     assert done.returncode == 0, done.stderr
-    return int(done.stdout)
+    return done.stdout
+
+
+def kill(mode: str, count: int) -> int:
+    return int(python("tests.modules.context.kills", mode, str(count)))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
@@ -68,32 +74,6 @@ def test_window_that_the_process_learned_meanwhile_does_not_move_the_folds_of_a_
     assert AgentRun.of(result).history.folds == ()
 
 
-def paying() -> Any:
-    def pay(cents: int) -> str:
-        """Pay."""
-        return f"paid {cents}"
-
-    turn = reading(16)
-
-    def next_turn(request: Any) -> Any:
-        result = last_result(request)
-        if result is not None and result.name == "pay":
-            return called("x", "search_conversation", query="fact f1")
-        if result is not None and result.name == "search_conversation":
-            return called("s", "submit", answer=result.text)
-        made = turn(request)
-        return called("pay", "pay", cents=500) if made.tool_calls[0].name == "submit" else made
-
-    agent: Any = ReAct(
-        "question -> answer",
-        tools=[page, Tool(pay, approve=True)],
-        max_iters=60,
-        compaction=Compaction([summarize()], window=2000),
-    )
-    agent.set_lm(world := World(next_turn, 2000))
-    return agent, world
-
-
 @pytest.mark.parametrize("mode", ["run", "stream"])
 def test_folded_run_that_waits_for_approval_is_resumed_by_another_agent(mode: str) -> None:
     agent, world = paying()
@@ -114,6 +94,25 @@ def test_folded_run_that_waits_for_approval_is_resumed_by_another_agent(mode: st
     assert after.messages[: len(before.messages)] == before.messages
     assert after.tools == before.tools
     assert later.refused == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("way", ["journal", "state"])
+@pytest.mark.parametrize("mode", ["sync", "async", "stream"])
+def test_folded_run_that_waits_for_approval_is_resumed_in_another_process(way: str, mode: str, tmp_path: Path) -> None:
+    whole, undisturbed = paying(waits=False)
+    expected = AgentRun.of(whole(question="Read.")).history
+    agent, world = paying()
+    with Journal(tmp_path / "runs.sqlite3") as journal, pytest.raises(ApprovalNeeded) as caught:
+        journal.run(agent, "one", question="Read.") if way == "journal" else agent(question="Read.")
+    (tmp_path / "pending.json").write_text(json.dumps([call.id for call in caught.value.pending]))
+    (tmp_path / "state.json").write_text(json.dumps(caught.value.state))
+    done = json.loads(python("tests.modules.context.approvals", way, mode, str(tmp_path)))
+    assert "fact f1 is v1" in done["answer"]
+    assert (History.from_json(done["history"]), done["refused"]) == (expected, 0)
+    assert expected.folds
+    requests = [request.to_json() for request in undisturbed.requests]
+    assert done["requests"] == requests[len(world.requests) :]  # the summaries are not asked again
 
 
 def test_state_of_a_version_without_folds_is_resumed() -> None:

@@ -14,15 +14,17 @@ from sigwire import (
     Choice,
     Compaction,
     ConfigurationError,
+    ContextWindowExceededError,
     FakeLM,
     History,
     LMServerError,
     Message,
+    Module,
     Predict,
     ReAct,
 )
 from sigwire.compaction import drop_oldest, summarize
-from tests.modules.context.worlds import World, note_of, shown_texts
+from tests.modules.context.worlds import World, called, note_of, shown_texts
 
 MODES = ["run", "arun", "stream", "astream"]
 
@@ -166,3 +168,30 @@ def test_summary_of_a_session_is_tuned_under_its_name() -> None:
 
 def test_answer_of_the_world_is_a_choice() -> None:
     assert isinstance(World(lambda request: Choice(text="x"), 9).turn(None), Choice)
+
+
+class WithAgent(Module):
+    """Asks an agent with its conversation."""
+
+    def __init__(self, agent: Any) -> None:
+        self.agent = agent
+
+    def forward(self, question: str, history: History) -> Any:
+        return self.agent(question=question, history=history)
+
+
+@pytest.mark.parametrize("mode", MODES)
+async def test_program_whose_agent_has_nothing_left_to_fold_runs_its_tools_once(mode: str) -> None:
+    paid: list[int] = []
+
+    def pay(cents: int) -> str:
+        """Pay."""
+        paid.append(cents)
+        return "receipt " * 2000
+
+    agent: Any = ReAct("question -> answer", tools=[pay], max_output=None)
+    agent.set_lm(World(lambda request: called(f"pay{len(paid)}", "pay", cents=5), 4000))
+    turns = [{"question": f"{number} word " * 90, "answer": "word " * 90} for number in range(9)]
+    with pytest.raises(ContextWindowExceededError):
+        await ask(mode, ChatSession(WithAgent(agent), turns), "Pay.")
+    assert paid == [5]

@@ -46,6 +46,7 @@ def test_default_recalls_95_percent_at_a_third_of_the_price_of_dropping_each_tur
 
 @pytest.mark.long
 def test_chat_without_tools_recalls_90_percent() -> None:
-    rows = [measured("chat", seed) for seed in range(5)]
+    rows, each = ([measured(view, seed) for seed in range(5)] for view in ("chat", "chat, drop each turn"))
     assert sum(row.refused for row in rows) == 0
     assert sum(row.recall for row in rows) / 5 >= 90
+    assert sum(row.units for row in rows) <= 0.3 * sum(row.units for row in each)

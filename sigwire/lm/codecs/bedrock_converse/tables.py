@@ -10,7 +10,6 @@ from sigwire.core.json import JsonValue
 from sigwire.core.response import FinishReason
 from sigwire.core.tools.names import NameRules
 from sigwire.errors import (
-    ContextWindowExceededError,
     LMBillingError,
     LMRateLimitError,
     LMServerError,
@@ -150,7 +149,6 @@ _PROFILE_HINT = (
 )
 
 ERRORS: tuple[ErrorRule, ...] = (
-    ErrorRule(ContextWindowExceededError, codes=frozenset({"validationexception"}), texts=("input is too long",)),
     ErrorRule(
         LMUnsupportedModelError,
         codes=frozenset({"validationexception"}),

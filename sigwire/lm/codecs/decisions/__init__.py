@@ -2,7 +2,7 @@
 
 Pure: no network, clock or environment. A ``DecisionsProfile`` has the differences between hosts.
 
-    profiles    the hosts                                   tables    options, counts, errors
+    profiles    the hosts                                   tables    options, counts
     questions   the questions of an output schema           encoding  encode(): the input, the questions, the limits
     decoding    decode(): answers -> text and evidence
 

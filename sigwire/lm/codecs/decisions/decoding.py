@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
 from sigwire.core.evidence import decide, normalized
@@ -15,9 +16,10 @@ from sigwire.lm.codecs.decisions.encoding import is_choice, name_on_wire
 from sigwire.lm.codecs.decisions.profiles import DecisionsProfile
 from sigwire.lm.codecs.decisions.questions import AskedQuestion, answer_object
 from sigwire.lm.codecs.decisions.tables import USAGE
-from sigwire.lm.codecs.shared.errors import ErrorRule, empty_reply_error, lm_error, read_error_body
+from sigwire.lm.codecs.shared.choices import response_of_body
+from sigwire.lm.codecs.shared.errors import ErrorRule, empty_reply_error, lm_error
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
-from sigwire.lm.codecs.shared.untrusted import is_number, object_of, objects_of, string_of
+from sigwire.lm.codecs.shared.untrusted import is_number, object_of, string_of
 from sigwire.lm.codecs.shared.usage import read_usage
 
 __all__ = ["decode", "decode_error"]
@@ -37,15 +39,10 @@ def decode(body: JsonValue, sent: EncodedRequest, target: _Target) -> Response:
         raise empty_reply_error("answers", body, target)
     else:
         choice, warnings = _choice(body, cast("tuple[AskedQuestion, ...]", sent.questions or ()), target)
-    usage, doubts = read_usage(body.get("usage"), USAGE)
-    return Response(
-        (choice,),
-        usage,
-        string_of(body, "model"),
-        string_of(body, "id"),
-        (*sent.warnings, *warnings, *doubts),
-        raw=body,
-    )
+    counts = read_usage(body.get("usage"), USAGE)
+    if not target.profile.bills_output:
+        counts = counts._replace(usage=replace(counts.usage, unbilled_tokens=counts.usage.output_tokens))
+    return response_of_body(body, (choice,), counts, sent, warnings)
 
 
 def _failure(body: JsonValue, target: _Target) -> LMError:
@@ -83,7 +80,7 @@ def _choice(
         return choice, ()
     text = dumps(answer_object(decided))
     warnings = tuple(
-        LMWarning("evidence", f"{target.label} declined to answer {name!r}; the output has its default.")
+        LMWarning("evidence", f"{target.label} declined to answer {name!r}; the output has its default, or None.")
         for name in _names_of(question for question in questions if question.keys in lists)
     )
     return Choice(text, evidence=evidence, raw=body["answers"]), warnings
@@ -160,7 +157,8 @@ def _read_answer(question: AskedQuestion, answer: JsonObject, target: _Target) -
 def _shares(question: AskedQuestion, given: JsonValue, kind: str, target: _Target) -> list[float]:
     """Return the probability of each value, in the order of the question."""
     if target.profile.form == "listed":
-        pairs = [(each.get("value"), each.get("probability")) for each in objects_of(given)]
+        members = map(object_of, given if isinstance(given, list) else ())
+        pairs = [(each.get("value"), each.get("probability")) for each in members]
         keys: list[Any] = _wire_values(question, kind, target.profile)
     else:
         pairs = [*object_of(given).items()]
@@ -177,8 +175,9 @@ def _shares(question: AskedQuestion, given: JsonValue, kind: str, target: _Targe
     if None in shares:
         raise _misfit(f"answer {question.path!r}: the value {keys[shares.index(None)]!r:.80} is missing", target)
     whole = [share for share in shares if share is not None]
-    # Hosts round to two decimals.
-    if abs((total := math.fsum(whole)) - 1) > 0.005 * len(whole) + 1e-6 or not total:
+    # Hosts round to two decimals, and round no zero up.
+    total, most = math.fsum(whole), 0.005 * sum(share > 0 for share in whole)
+    if not -0.005 * len(whole) - 1e-6 <= total - 1 <= most + 1e-6 or not total:
         raise _misfit(f"answer {question.path!r}: probabilities sum to {total:.6g}", target)
     return whole
 
@@ -225,5 +224,5 @@ def _misfit(what: str, target: _Target) -> LMUnexpectedError:
 
 def decode_error(status: int, headers: Mapping[str, str], body: bytes | str | JsonValue, target: _Target) -> LMError:
     """Return the error of a reply with an error status."""
-    fault = read_error_body(status, headers, body)
+    fault = target.profile.read_error(status, headers, body)
     return lm_error(fault, (*target.profile.errors, ErrorRule(LMServerError, frozenset({200}))), target)

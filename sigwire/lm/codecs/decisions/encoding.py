@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.messages import Message, Part
-from sigwire.core.parts import FilePart, ImagePart, TextPart
+from sigwire.core.parts import AudioPart, FilePart, ImagePart, TextPart
 from sigwire.core.request import Request
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.core.tools.names import NameMap
@@ -102,12 +102,26 @@ def _check_limits(questions: Iterable[AskedQuestion], target: _Target) -> None:
         if each.kind == "choice" and len(each.values) > profile.most_choices:
             raise _too_many(f"{len(each.values)} values {of_path}", profile.most_choices, target)
         texts = [text for at, text in enumerate(each.texts) if _value(each, at, profile) is text]
+        if profile.plain_labels and each.kind == "choice":
+            _check_labels(texts, each, target)
         if len(set(texts)) < len(texts):
             twice = next(text for text in texts if texts.count(text) > 1)
             raise UnsupportedFeature(
                 f"Two values of the output {each.path!r} have the text {twice!r}, and {target.label} distinguishes values by "
                 "their text (nothing was sent). Rename one of the values."
             )
+
+
+def _check_labels(texts: Iterable[str], question: AskedQuestion, target: _Target) -> None:
+    """Check that each value is a text without control characters, and without blanks around it."""
+    if (
+        wrong := next((text for text in texts if not text or text != text.strip() or not text.isprintable()), None)
+    ) is None:
+        return
+    raise UnsupportedFeature(
+        f"{target.label} takes no value {wrong!r:.80} of the output {question.path!r}: it is empty, or has blanks around it or "
+        "control characters (nothing was sent). Rename the value."
+    )
 
 
 def _too_many(what: str, most: int, target: _Target) -> UnsupportedFeature:
@@ -188,7 +202,7 @@ def _items_of(message: Message, names: NameMap, target: _Target) -> Iterator[Jso
 
 
 def _content(parts: list[Part], role: str, target: _Target) -> JsonValue:
-    if role != "user" or (all(isinstance(part, TextPart) for part in parts[1:] + parts[:1]) and len(parts) == 1):
+    if role != "user" or (len(parts) == 1 and isinstance(parts[0], TextPart)):
         return "\n\n".join(_text_of(part, target) for part in parts)
     return [encode_by_table(_ITEM_PARTS, part, target) for part in parts]
 
@@ -234,17 +248,18 @@ _ITEM_PARTS: Mapping[type, _PartEncoder] = {
 
 def _text(messages: Iterable[Message], names: NameMap, target: _Target) -> JsonValue:
     """Return the text of the turns: of a single one alone, of several with their roles."""
-    blocks = _blocks(messages, names, target)
-    if any(block["type"] != "text" for block in blocks):
-        require_media("image", target.profile.media, target)
-    return "\n\n".join(str(block["text"]) for block in blocks)
+    return _joined(_blocks(messages, names, target))
 
 
 def _blocks_or_text(messages: Iterable[Message], names: NameMap, target: _Target) -> JsonValue:
     blocks = _blocks(messages, names, target)
-    return (
-        [*blocks] if any(block["type"] != "text" for block in blocks) else "\n\n".join(str(b["text"]) for b in blocks)
-    )
+    if any(block["type"] != "text" for block in blocks):
+        return [*blocks]
+    return _joined(blocks)
+
+
+def _joined(blocks: Iterable[JsonObject]) -> str:
+    return "\n\n".join(str(block["text"]) for block in blocks)
 
 
 def _blocks(messages: Iterable[Message], names: NameMap, target: _Target) -> list[JsonObject]:
@@ -261,8 +276,8 @@ def _blocks(messages: Iterable[Message], names: NameMap, target: _Target) -> lis
 
 
 def _block(part: Part, names: NameMap, target: _Target) -> JsonObject:
-    if isinstance(part, ImagePart):
-        return _image_block(part, target)
+    if (encode_media := _MEDIA_BLOCKS.get(type(part))) is not None:
+        return encode_media(part, target)
     if isinstance(part, ToolCall):
         return {"type": "text", "text": f"{names.encode(part.name)}({dumps(object_arguments(part))})"}
     if isinstance(part, ToolResult):
@@ -275,10 +290,29 @@ def _block(part: Part, names: NameMap, target: _Target) -> JsonObject:
 def _image_block(part: ImagePart, target: _Target) -> JsonObject:
     require_media("image", target.profile.media, target)
     require_source(part, target)
-    kind, data = split_data_url(part.url) if part.url is not None else (None, None)
-    if part.url is not None and data is None:
-        return {"type": "image", "uri": part.url, **({"mime_type": part.media_type} if part.media_type else {})}
-    return {"type": "image", "data": data or part.data, "mime_type": kind or part.media_type or "image/png"}
+    return _media_block("image", part.url, part.data, part.media_type, "image/png")
+
+
+def _audio_block(part: AudioPart, target: _Target) -> JsonObject:
+    require_media("audio", target.profile.media, target)
+    return {"type": "audio", "data": part.data, "mime_type": f"audio/{part.format}"}
+
+
+def _file_block(part: FilePart, target: _Target) -> JsonObject:
+    """Return the text of a file of text, else a document."""
+    if (text := text_of_file(part)) is not None or "file" not in target.profile.media or part.file_id is not None:
+        return {"type": "text", "text": _file_text(part, target) if text is None else text}
+    return _media_block("document", part.url, part.data, part.media_type, "application/pdf")
+
+
+def _media_block(block: str, url: str | None, data: str | None, media_type: str | None, usual: str) -> JsonObject:
+    kind, inline = split_data_url(url) if url is not None else (None, None)
+    if url is not None and inline is None:
+        return {"type": block, "uri": url, **({"mime_type": media_type} if media_type else {})}
+    return {"type": block, "data": inline or data, "mime_type": kind or media_type or usual}
+
+
+_MEDIA_BLOCKS: Mapping[type, _PartEncoder] = {ImagePart: _image_block, AudioPart: _audio_block, FilePart: _file_block}
 
 
 _INPUT_NAMES: Mapping[str, str] = {"items": "input", "text": "state", "blocks": "input"}

@@ -9,8 +9,8 @@ from sigwire.core.request import Request
 from sigwire.core.response import Response
 from sigwire.errors import LMError
 from sigwire.lm.codecs.embeddings.shared import EmbeddingProfile, encoded, response_of, texts_of
-from sigwire.lm.codecs.gemini.tables import ERRORS
-from sigwire.lm.codecs.shared.errors import lm_error, read_error_body
+from sigwire.lm.codecs.shared.errors import lm_error
+from sigwire.lm.codecs.shared.google_errors import GOOGLE_ERRORS, read_google_error
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.untrusted import object_of, objects_of
 
@@ -47,4 +47,4 @@ def decode_error(
     status: int, headers: Mapping[str, str], body: bytes | str, target: Target[EmbeddingProfile]
 ) -> LMError:
     """Return the error of a reply with an error status."""
-    return lm_error(read_error_body(status, headers, body), ERRORS, target)
+    return lm_error(read_google_error(status, headers, body), GOOGLE_ERRORS, target)

@@ -2,7 +2,7 @@
 
 Pure: no network, clock or environment. A ``GeminiProfile`` describes a host, the target's facts a model.
 
-    profiles    the two hosts, and the JSON Schema they accept              tables     options, reasons, counts, errors
+    profiles    the two hosts, and the JSON Schema they accept              tables     options, reasons, counts
     encoding    encode(), alternative(): options, reasoning, output, tools  contents   the conversation
     decoding    decode(), continuation(), decode_error()                    citations  the sources of an answer
     stream_decoder    decoder()                                             partial_calls    calls in several events
@@ -32,13 +32,13 @@ from sigwire.core.lazy import lazy_names
 from sigwire.lm.codecs.gemini.decoding import continuation, decode, decode_error
 from sigwire.lm.codecs.gemini.encoding import alternative, encode
 from sigwire.lm.codecs.gemini.profiles import GEMINI, VERTEX, GeminiProfile
-from sigwire.lm.codecs.gemini.tables import BUILTIN, ERRORS, FINISH_REASONS, OPTIONS, UNSIGNED, USAGE
+from sigwire.lm.codecs.gemini.tables import BUILTIN, FINISH_REASONS, OPTIONS, UNSIGNED, USAGE
 
 if TYPE_CHECKING:
     from sigwire.lm.codecs.gemini.stream_decoder import FRAMING, decoder
 
 __all__ = [
-    "BUILTIN", "ENCODING_VERSION", "ERRORS", "FINISH_REASONS", "FRAMING", "GEMINI", "OPTIONS", "UNSIGNED", "USAGE",
+    "BUILTIN", "ENCODING_VERSION", "FINISH_REASONS", "FRAMING", "GEMINI", "OPTIONS", "UNSIGNED", "USAGE",
     "VERTEX", "GeminiProfile", "alternative", "continuation", "decode", "decode_error", "decoder", "encode",
 ]  # fmt: skip
 

@@ -15,16 +15,17 @@ from sigwire.lm.codecs.gemini.citations import decode_citations
 from sigwire.lm.codecs.gemini.merge import merge_bodies
 from sigwire.lm.codecs.gemini.parts import decode_part
 from sigwire.lm.codecs.gemini.profiles import GeminiProfile
-from sigwire.lm.codecs.gemini.tables import CONTINUED, ERRORS, FINISH_REASONS, USAGE
-from sigwire.lm.codecs.shared.choices import check_count, choice_of, join_responses, number_parts, resolve_finish
-from sigwire.lm.codecs.shared.errors import (
-    ErrorBody,
-    ErrorRule,
-    empty_reply_error,
-    lm_error,
-    read_body,
-    read_error_body,
+from sigwire.lm.codecs.gemini.tables import CONTINUED, FINISH_REASONS, USAGE
+from sigwire.lm.codecs.shared.choices import (
+    check_count,
+    choice_of,
+    join_responses,
+    number_parts,
+    resolve_finish,
+    response_of_body,
 )
+from sigwire.lm.codecs.shared.errors import ErrorRule, empty_reply_error, lm_error
+from sigwire.lm.codecs.shared.google_errors import GOOGLE_ERRORS, read_google_error
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.untrusted import index_of, object_of, objects_of, string_of, value_at
 from sigwire.lm.codecs.shared.usage import read_usage
@@ -57,15 +58,9 @@ def _decode_body(body: JsonValue, sent: EncodedRequest, target: Target[GeminiPro
         raise error_in_success(body, target)
     check_count(len(candidates), target)
     decoded = [_decode_candidate(candidate, sent, target) for candidate in candidates] or [_blocked_choice(body)]
-    usage, doubts = read_usage(body.get("usageMetadata"), USAGE)
-    return Response(
-        tuple(choice for choice, _ in decoded),
-        usage,
-        string_of(body, "modelVersion"),
-        string_of(body, "responseId"),
-        (*sent.warnings, *(warning for _, warnings in decoded for warning in warnings), *doubts),
-        raw=body,
-    )
+    warnings = [warning for _, found in decoded for warning in found]
+    choices, counts = [choice for choice, _ in decoded], read_usage(body.get("usageMetadata"), USAGE)
+    return response_of_body(body, choices, counts, sent, warnings, model="modelVersion", id="responseId")
 
 
 def _blocked_choice(body: JsonObject) -> tuple[Choice, tuple[LMWarning, ...]]:
@@ -79,9 +74,9 @@ def error_in_success(body: JsonValue, target: Target[GeminiProfile]) -> LMError:
     """Return the error inside a body of status 200 by its code, or the error of a body without candidates."""
     if not isinstance(body, dict) or not body.get("error"):
         return empty_reply_error("candidates", body, target)
-    error = _read_error(200, {}, body)
+    error = read_google_error(200, {}, body)
     code = next((int(code) for code in error.codes if re.fullmatch(r"[45]\d\d", code)), 200)
-    return lm_error(replace(error, status=code), (*ERRORS, ErrorRule(LMServerError, frozenset({200}))), target)
+    return lm_error(replace(error, status=code), (*GOOGLE_ERRORS, ErrorRule(LMServerError, frozenset({200}))), target)
 
 
 def _decode_candidate(
@@ -181,21 +176,4 @@ def decode_error(status: int, headers: Mapping[str, str], body: bytes | str, tar
     >>> type(error).__name__, error.provider_code, error.retryable
     ('LMAuthenticationError', 'api_key_invalid', False)
     """
-    return lm_error(_read_error(status, headers, read_body(body)), ERRORS, target)
-
-
-def _read_error(status: int, headers: Mapping[str, str], body: JsonValue) -> ErrorBody:
-    """Read the error body. Among its codes, Google's reasons come first, and words come before numbers."""
-    error = read_error_body(status, headers, body)
-    body = body[0] if isinstance(body, list) and body else body
-    details = objects_of(value_at(body, "error.details"))
-    reasons = [reason.lower() for detail in details if (reason := string_of(detail, "reason"))]
-    if any(map(_has_daily_limit, details)):
-        reasons.append("quota_per_day")
-    codes = sorted(error.codes, key=str.isdigit)
-    return replace(error, codes=tuple(dict.fromkeys((*reasons, *codes))))
-
-
-def _has_daily_limit(detail: JsonObject) -> bool:
-    limits = objects_of(detail.get("violations"))
-    return any("perday" in (string_of(limit, "quotaId") or "").lower() for limit in limits)
+    return lm_error(read_google_error(status, headers, body), GOOGLE_ERRORS, target)

@@ -1,4 +1,4 @@
-"""generateContent: every option, built-in tool, finish reason, token count and error, by the wire's name."""
+"""generateContent: every option, built-in tool, finish reason and token count, by the wire's name."""
 
 from __future__ import annotations
 
@@ -6,19 +6,11 @@ from collections.abc import Mapping
 
 from sigwire.core.response import FinishReason
 from sigwire.core.tools.specs import GEMINI_TOOLS
-from sigwire.errors import (
-    LMAuthenticationError,
-    LMBillingError,
-    LMInvalidRequestError,
-    LMTimeoutError,
-    LMUnsupportedModelError,
-)
-from sigwire.lm.codecs.shared.errors import KEY_HINT, ErrorRule
 from sigwire.lm.codecs.shared.options import OptionTable, Place, Skip
 from sigwire.lm.codecs.shared.usage import SumOf, UsageTable
 
 __all__ = [
-    "BUILTIN", "CONTINUED", "ERRORS", "FINISH_REASONS", "JSON_TYPE", "MODES", "OPTIONS", "SAMPLING", "SIGNATURE",
+    "BUILTIN", "CONTINUED", "FINISH_REASONS", "JSON_TYPE", "MODES", "OPTIONS", "SAMPLING", "SIGNATURE",
     "UNSIGNED", "USAGE",
 ]  # fmt: skip
 
@@ -77,49 +69,6 @@ USAGE: UsageTable = {
 
 UNSIGNED = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
 """The stand-in signature for calls of other providers: ``skip_thought_signature_validator`` in base64."""
-
-ERRORS: tuple[ErrorRule, ...] = (
-    ErrorRule(LMAuthenticationError, codes=frozenset({"api_key_invalid"}), hint=KEY_HINT),
-    ErrorRule(LMAuthenticationError, frozenset({400}), texts=("api key not valid", "api key expired"), hint=KEY_HINT),
-    ErrorRule(
-        LMBillingError,
-        frozenset({429}),
-        codes=frozenset({"quota_per_day"}),
-        hint="The quota of the day is used up; a retry before tomorrow does not help.",
-    ),
-    ErrorRule(
-        LMBillingError,
-        frozenset({400}),
-        codes=frozenset({"failed_precondition"}),
-        texts=("billing",),
-        hint="Check the project's billing.",
-    ),
-    ErrorRule(
-        LMAuthenticationError,
-        frozenset({400}),
-        codes=frozenset({"failed_precondition"}),
-        hint="The service is not available to this project or region; billing may have to be enabled.",
-    ),
-    ErrorRule(
-        LMInvalidRequestError,
-        frozenset({400}),
-        texts=("missing a thought_signature",),
-        hint="Put each answer into the history unchanged, with its signatures: choice.message().",
-    ),
-    ErrorRule(
-        LMInvalidRequestError,
-        frozenset({400}),
-        texts=("thought signature", "thought_signature"),
-        hint="A signature is valid for the model, key and route that made it; leave others out of the history.",
-    ),
-    ErrorRule(
-        LMUnsupportedModelError,
-        frozenset({404}),
-        hint="Check the model's name: {provider} does not serve {model!r} to this key under this version of the API.",
-    ),
-    ErrorRule(LMTimeoutError, frozenset({504})),
-)
-
 
 JSON_TYPE = "application/json"
 SIGNATURE = "thoughtSignature"

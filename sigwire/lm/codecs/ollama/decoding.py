@@ -13,7 +13,7 @@ from sigwire.core.tools.calls import ToolCall, number_calls
 from sigwire.core.tools.names import NameMap
 from sigwire.errors import LMError, LMTransportError
 from sigwire.lm.codecs.ollama.tables import ERRORS, FINISH_REASONS, USAGE, OllamaProfile
-from sigwire.lm.codecs.shared.choices import resolve_finish
+from sigwire.lm.codecs.shared.choices import resolve_finish, response_of_body
 from sigwire.lm.codecs.shared.errors import empty_reply_error, lm_error, read_error_body
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.tools import read_call
@@ -31,9 +31,7 @@ def decode(body: JsonValue, sent: EncodedRequest, target: Target[OllamaProfile])
     if body.get("done") is False:
         raise LMTransportError("The reply is truncated.", model=target.model, provider=target.provider, status=200)
     choice, warnings = _decode_choice(body, message, sent, target)
-    usage, doubts = read_usage(body, USAGE)
-    warnings = (*sent.warnings, *warnings, *doubts)
-    return Response((choice,), usage, string_of(body, "model"), None, warnings, raw=body)
+    return response_of_body(body, (choice,), read_usage(body, USAGE), sent, warnings)
 
 
 def error_in_success(body: JsonValue, target: Target[OllamaProfile]) -> LMError:

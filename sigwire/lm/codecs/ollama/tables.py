@@ -87,12 +87,10 @@ USAGE: UsageTable = {"input_tokens": "prompt_eval_count", "output_tokens": "eval
 
 THINK: Mapping[str, JsonValue] = {**{effort: effort for effort in EFFORTS}, "off": False}
 
-_CONTEXT_TEXTS = (*CONTEXT_TEXTS, "exceeds the context length", "exceeds maximum context length")
-
 ERRORS: tuple[ErrorRule, ...] = (
     ErrorRule(
         ContextWindowExceededError,
-        texts=_CONTEXT_TEXTS,
+        texts=CONTEXT_TEXTS,
         hint="Raise the option num_ctx as far as the model and the memory allow, or shorten the request.",
     ),
     ErrorRule(

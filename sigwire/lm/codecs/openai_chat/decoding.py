@@ -16,7 +16,7 @@ from sigwire.core.tools.names import NameMap
 from sigwire.errors import LMError, LMServerError
 from sigwire.lm.codecs.openai_chat.profiles import ChatProfile
 from sigwire.lm.codecs.openai_chat.tables import ERRORS, FINISH_REASONS, USAGE
-from sigwire.lm.codecs.shared.choices import check_count, resolve_finish
+from sigwire.lm.codecs.shared.choices import check_count, resolve_finish, response_of_body
 from sigwire.lm.codecs.shared.errors import ErrorRule, empty_reply_error, lm_error, read_error_body
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.tools import read_call
@@ -40,16 +40,8 @@ def decode(
     check_count(len(choices), target)
     ordered = choices if len(choices) == 1 else sorted(choices, key=index_of)
     decoded = [_decode_choice(choice, sent, target) for choice in ordered]
-    usage, doubts = decode_usage(body, usage_table)
-    warnings = (*sent.warnings, *(warning for _, found in decoded for warning in found), *doubts)
-    return Response(
-        tuple([choice for choice, _ in decoded]),
-        usage,
-        string_of(body, "model"),
-        string_of(body, "id"),
-        warnings,
-        raw=body,
-    )
+    warnings = [warning for _, found in decoded for warning in found]
+    return response_of_body(body, [choice for choice, _ in decoded], decode_usage(body, usage_table), sent, warnings)
 
 
 def error_in_success(body: JsonValue, target: Target[ChatProfile]) -> LMError:

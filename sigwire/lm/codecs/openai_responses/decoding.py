@@ -17,7 +17,7 @@ from sigwire.lm.codecs.openai_responses.items import is_message, split_message
 from sigwire.lm.codecs.openai_responses.profiles import ResponsesProfile
 from sigwire.lm.codecs.openai_responses.stops import stop_at
 from sigwire.lm.codecs.openai_responses.tables import CALL_FIELDS, ERRORS, FINISH_REASONS, USAGE
-from sigwire.lm.codecs.shared.choices import keep_calls, number_parts, resolve_finish
+from sigwire.lm.codecs.shared.choices import keep_calls, number_parts, resolve_finish, response_of_body
 from sigwire.lm.codecs.shared.errors import ErrorRule, empty_reply_error, lm_error, read_error_body
 from sigwire.lm.codecs.shared.interface import EncodedRequest, Target
 from sigwire.lm.codecs.shared.tools import read_call
@@ -32,15 +32,7 @@ def decode(body: JsonValue, sent: EncodedRequest, target: Target[ResponsesProfil
     if not isinstance(body, dict) or "output" not in body or body.get("error") or body.get("status") == "failed":
         raise error_in_success(body, target)
     choice, warnings = _decode_choice(body, sent, target)
-    usage, doubts = read_usage(body.get("usage"), USAGE)
-    return Response(
-        (choice,),
-        usage,
-        string_of(body, "model"),
-        string_of(body, "id"),
-        (*sent.warnings, *warnings, *doubts),
-        raw=body,
-    )
+    return response_of_body(body, (choice,), read_usage(body.get("usage"), USAGE), sent, warnings)
 
 
 def error_in_success(body: JsonValue, target: Target[ResponsesProfile]) -> LMError:

@@ -6,6 +6,7 @@ tools        tools, names on the wire, the choice             schema          a 
 output       structured output, as strictly as possible       media           images, audio and files as a wire takes them
 history      a message history that a wire accepts            choices         finish reasons, numbered calls, joined responses
 errors       error replies, by a table of rules               framing         bytes of a streamed reply to JSON events
+google_errors  those of Google's APIs
 untrusted    untrusted JSON, read without surprises           stream_decoder  events as they arrive, and the whole body
 cache_marks  the ends of a prompt that are worth a mark of the provider's cache
 usage        token counts and cost, by a table of the wire      paths           the name of a model in a URL

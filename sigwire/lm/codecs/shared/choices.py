@@ -7,12 +7,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from sigwire.core.json import JsonObject
 from sigwire.core.messages import Part
 from sigwire.core.parts import TextPart
 from sigwire.core.response import Choice, FinishReason, LMWarning, Response, Usage
 from sigwire.core.tools.calls import ToolCall, number_calls
 from sigwire.errors import LMUnexpectedError
-from sigwire.lm.codecs.shared.interface import Target, WireProfile
+from sigwire.lm.codecs.shared.interface import EncodedRequest, Target, WireProfile
+from sigwire.lm.codecs.shared.untrusted import string_of
+from sigwire.lm.codecs.shared.usage import UsageReading
 
 __all__ = [
     "MOST_CHOICES",
@@ -23,7 +26,35 @@ __all__ = [
     "keep_calls",
     "number_parts",
     "resolve_finish",
+    "response_of_body",
 ]
+
+
+def response_of_body(
+    body: JsonObject,
+    choices: Iterable[Choice],
+    counts: UsageReading,
+    sent: EncodedRequest,
+    warnings: Iterable[LMWarning] = (),
+    *,
+    model: str = "model",
+    id: str = "id",
+) -> Response:
+    """Return the response of one body. ``warnings``: about its choices. ``model``, ``id``: members of the body.
+
+    >>> from sigwire.core.tools.names import NameMap, NameRules
+    >>> sent = EncodedRequest("", {}, {}, {}, (), NameMap((), NameRules()))
+    >>> response_of_body({"model": "m", "id": "r1"}, [Choice("4")], UsageReading(Usage()), sent).model
+    'm'
+    """
+    return Response(
+        tuple(choices),
+        counts.usage,
+        string_of(body, model),
+        string_of(body, id),
+        (*sent.warnings, *warnings, *counts.warnings),
+        raw=body,
+    )
 
 
 def resolve_finish(

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from sigwire.lm.codecs.shared.interface import Target, WireProfile
 
 __all__ = [
-    "BALANCE_HINT", "CONTEXT_HINT", "CONTEXT_TEXTS", "EXPIRED_CODES", "KEY_HINT", "OPENAI_ERRORS", "STATUS_RULES",
+    "BALANCE_HINT", "CONTEXT_HINT", "CONTEXT_TEXTS", "EXPIRED_CODES", "KEY_HINT", "MODEL_HINT", "OPENAI_ERRORS", "STATUS_RULES",
     "ErrorBody", "ErrorRule", "damaged_reply_error", "empty_reply_error", "lm_error", "read_body", "read_error_body",
 ]  # fmt: skip
 
@@ -83,23 +83,43 @@ class ErrorRule:
         return not self.texts or any(text in message for text in self.texts)
 
 
-CONTEXT_TEXTS: tuple[str, ...] = (
-    "context_length_exceeded",
-    "exceed context limit",
-    "exceeds the available context size",
-    "exceeds the maximum number of tokens allowed",
-    "input tokens exceed the configured limit",
-    "is longer than the model's context length",
-    "longer than the context length",
-    "maximum context length is",
-    "model's maximum context limit",
-    "prompt is too long",
-    "string too long. expected a string with maximum length",
-    "tokens + `max_new_tokens` must be",
+CONTEXT_TEXTS: tuple[str, ...] = (  # of the servers and hosts that were seen to send them, in lower case
+    "cannot truncate prompt with n_keep",  # LM Studio
+    "context window exceeds limit",  # MiniMax
+    "context_length_exceeded",  # OpenAI, as text of proxies
+    "exceed context limit",  # Anthropic, with max_tokens
+    "exceeded model token limit",  # Moonshot
+    "exceeds maximum context length",  # Ollama
+    "exceeds the available context size",  # llama-server
+    "exceeds the context length",  # Ollama
+    "exceeds the context window of this model",  # OpenAI, Responses
+    "exceeds the maximum number of tokens allowed",  # Gemini
+    "exceeds the model's maximum context length",  # SGLang
+    "greater than the context length",  # LM Studio
+    "input is too long for requested model",  # Bedrock
+    "input tokens exceed the configured limit",  # OpenAI
+    "is loaded with context length of only",  # LM Studio
+    "is longer than the model's context length",  # SGLang
+    "longer than the context length",  # Ollama
+    "longer than the maximum model length",  # vLLM
+    "maximum context length is",  # OpenAI, DeepSeek, OpenRouter, vLLM
+    "maximum prompt length is",  # xAI
+    "model's maximum context limit",  # Bedrock
+    "number of input tokens exceeds maximum length",  # Bedrock, Nova
+    "prompt exceeds max length",  # z.ai
+    "prompt is too long",  # Anthropic, Fireworks
+    "prompt token count of",  # GitHub Copilot
+    "prompt too long; exceeded",  # Ollama, its cloud
+    "range of input length should be",  # DashScope
+    "reduce the length of the messages",  # Groq, Cerebras
+    "string too long. expected a string with maximum length",  # OpenAI
+    "tokens + `max_new_tokens` must be",  # Text Generation Inference, Together
+    "too large for model with",  # Mistral
+    "too many tokens: ",  # Cohere; with a comma in place of the colon it is a rate limit of Bedrock
 )
 
 KEY_HINT = "Check the API key and its permissions."
-_MODEL_HINT = "Check the model's name: {provider} does not serve {model!r} to this key."
+MODEL_HINT = "Check the model's name: {provider} does not serve {model!r} to this key."
 BALANCE_HINT = "Check the account's balance and limits; a retry does not help."
 CONTEXT_HINT = "Shorten the request or use a model with a larger context."
 
@@ -113,7 +133,7 @@ STATUS_RULES: tuple[ErrorRule, ...] = (
     _NO_MEDIA,
     ErrorRule(LMAuthenticationError, frozenset({401, 403}), hint=KEY_HINT),
     ErrorRule(LMBillingError, frozenset({402}), hint="Check the account's balance and limits."),
-    ErrorRule(LMUnsupportedModelError, frozenset({404}), hint=_MODEL_HINT),
+    ErrorRule(LMUnsupportedModelError, frozenset({404}), hint=MODEL_HINT),
     ErrorRule(LMTimeoutError, frozenset({408})),
     ErrorRule(LMServerError, frozenset({409, 425})),
     ErrorRule(ContextWindowExceededError, frozenset({413}), hint=CONTEXT_HINT),
@@ -139,7 +159,7 @@ OPENAI_ERRORS: tuple[ErrorRule, ...] = (
         codes=frozenset({"content_filter", "content_policy_violation"}),
         hint="Change the request; a retry does not help.",
     ),
-    ErrorRule(LMUnsupportedModelError, codes=frozenset({"model_not_found"}), hint=_MODEL_HINT),
+    ErrorRule(LMUnsupportedModelError, codes=frozenset({"model_not_found"}), hint=MODEL_HINT),
     # Groq checks calls itself. A reply that openai_chat.recover cannot read as a call is retryable.
     ErrorRule(LMInvalidRequestError, codes=frozenset({"tool_use_failed"}), retry=True),
     ErrorRule(LMRateLimitError, codes=frozenset({"rate_limit_exceeded", "rate_limit_error", "slow_down"})),

@@ -26,7 +26,7 @@ _COMPLETE = frozenset({"stop", "tool_calls", "length"})
 _NOTHING = Usage(input_tokens=0, output_tokens=0, cost=0.0)
 _TEXTS, _NUMBERS = frozenset({str, NoneType}), frozenset({int, float, NoneType})
 _ROW = 1  # the form of a row
-_counts = attrgetter(
+_COUNTED = (
     "input_tokens",
     "output_tokens",
     "cached_tokens",
@@ -35,6 +35,7 @@ _counts = attrgetter(
     "cost",
     "hour_write_tokens",
 )
+_counts = attrgetter(*_COUNTED)
 
 
 def is_complete(response: Response) -> bool:
@@ -167,6 +168,7 @@ def _hit_of(
         and type(reasoning) in _TEXTS
         and type(model) in _TEXTS
         and type(id) in _TEXTS
+        and len(counts) <= len(_COUNTED)
         and _NUMBERS.issuperset(map(type, counts))
     ):
         raise ValueError("no answer")

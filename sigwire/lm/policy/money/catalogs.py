@@ -12,6 +12,7 @@ import importlib.metadata
 import importlib.util
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from decimal import Decimal
 from typing import Any, NamedTuple
 
@@ -70,6 +71,9 @@ def known_cost(model: str, usage: Usage) -> Cost | None:
     prefix, _, name = model.removeprefix("litellm/").partition("/")
     if not name:
         return None
+    if usage.unbilled_tokens:  # the tables price a model, not its endpoints
+        billed = max((usage.output_tokens or 0) - usage.unbilled_tokens, 0)
+        usage = replace(usage, output_tokens=billed, unbilled_tokens=None)
     cost = _genai_cost(GENAI_PROVIDERS.get(prefix, prefix), name, usage) or _litellm_cost(f"{prefix}/{name}", usage)
     hour = usage.hour_write_tokens
     if cost is None or not hour:

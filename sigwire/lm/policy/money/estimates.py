@@ -77,6 +77,7 @@ def usage_of_partial(partial: Response | None, tokens: int) -> Usage:
         usage.reasoning_tokens,
         usage.cost,
         usage.hour_write_tokens,
+        usage.unbilled_tokens,
     )
 
 

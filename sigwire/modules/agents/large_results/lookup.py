@@ -103,17 +103,23 @@ class LargeResults:
             if done.shown is not done.result and done.shown.content != done.result.content:
                 self.texts[done.call.id] = done.result.text
         if self.texts and not self.tools:
-            self._offer(self.toolbox.reader)
+            self._add(self._reader(self.toolbox.reader))
+
+    def tools_of(self, fold: Fold, history: Callable[[], History]) -> Iterator[Tool]:
+        """Yield the tools that find what a fold of a conversation leaves out, and that are not offered yet."""
+        offered = {"", *(tool.name for tool in self.tools)}
+        if fold.reader not in offered:
+            yield self._reader(fold.reader)
+        if fold.search not in offered:
+            from sigwire.modules.context.search_tools import search_tool  # few conversations are folded
+
+            yield search_tool(fold.search, history)
 
     def offer_search(self, fold: Fold, history: Callable[[], History]) -> None:
         """Offer the tools that find what a fold of a conversation leaves out, from now on."""
         self._history = history
-        if not any(tool.name == fold.reader for tool in self.tools):
-            self._offer(fold.reader)
-        if not any(tool.name == fold.search for tool in self.tools):
-            from sigwire.modules.context.search_tools import search_tool  # few conversations are folded
-
-            self._add(search_tool(fold.search, history))
+        for tool in (*self.tools_of(fold, history),):
+            self._add(tool)
 
     def restore(self, texts: Mapping[str, Any]) -> None:
         """Keep the texts of a run that is resumed, as its state has them."""
@@ -121,10 +127,10 @@ class LargeResults:
             raise TypeError("a large result is a text")
         self.texts.update(texts)
         if self.texts:
-            self._offer(self.toolbox.reader)
+            self._add(self._reader(self.toolbox.reader))
 
-    def _offer(self, name: str) -> None:
-        tool = Tool(
+    def _reader(self, name: str) -> Tool:
+        return Tool(
             name=name,
             description="Read a part of a large tool result of which only a part or a reference is shown, or search it.",
             parameters=_PARAMETERS,
@@ -134,7 +140,6 @@ class LargeResults:
             approve=False,
             tunable=False,
         )
-        self._add(tool)
 
     def _add(self, tool: Tool) -> None:
         self.tools = (*self.tools, tool)

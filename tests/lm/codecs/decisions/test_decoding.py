@@ -9,7 +9,14 @@ from typing import Any
 import pytest
 
 from sigwire.core.json import JsonObject
-from sigwire.errors import LMContentFilteredError, LMRateLimitError, LMServerError, LMUnexpectedError
+from sigwire.errors import (
+    LMAuthenticationError,
+    LMBillingError,
+    LMContentFilteredError,
+    LMRateLimitError,
+    LMServerError,
+    LMUnexpectedError,
+)
 from sigwire.lm.codecs.decisions import decode_error
 from tests.lm.codecs.decisions.triage import EVIDENCE, PROFILES, SCHEMA, TEXT, body_of, decoded, target_of
 
@@ -49,6 +56,19 @@ def test_probabilities_that_a_host_rounded_are_taken(host: str) -> None:
         answer["probabilities"] = dict(zip(answer["probabilities"], shares, strict=True))
     evidence: Any = decoded(host, body).choices[0].evidence
     assert evidence["ticket.count"]["probabilities"] == shares  # as sent
+
+
+@HOSTS
+def test_zeros_do_not_explain_a_sum_above_one(host: str) -> None:
+    values: Any = [f"n{number}" for number in range(100)]
+    schema: JsonObject = {"properties": {"n": {"enum": values}}, "required": ["n"]}
+    shares = dict.fromkeys(values, 0.0) | {"n0": 0.7, "n1": 0.7}
+    answer: Any = {"type": "choice", "choice": "n0", "confidence": 0.7, "probabilities": shares}
+    name = "q0" if host == "gemini" else "n"
+    if host == "openai":
+        answer |= {"name": "n", "probabilities": [{"value": v, "probability": p} for v, p in shares.items()]}
+    with pytest.raises(LMUnexpectedError, match=r"probabilities sum to 1\.4"):
+        decoded(host, {"answers": [answer] if host == "openai" else {name: answer}}, schema)
 
 
 def test_ties_go_to_what_the_host_answered() -> None:
@@ -116,6 +136,7 @@ BROKEN: dict[str, tuple[str, _Break, str]] = {
     "score outside": ("grade", lambda a: a.update(score=2.5), "2.5 is no level"),
     "score of a text": ("grade", lambda a: a.update(score="high"), "'high' is no level"),
     "level outside": ("grade", lambda a: add_share(a, 3), "is no value"),
+    "value without a name": ("grade", lambda a: add_share(a, None), "is no value"),
 }
 
 
@@ -135,6 +156,13 @@ def test_value_that_comes_twice_is_an_error() -> None:
     body = body_of("openai")
     answer_of(body, "openai", "ticket.team")["probabilities"].append({"value": "tech", "probability": 0.0})
     with pytest.raises(LMUnexpectedError, match="the value 'tech' came twice"):
+        decoded("openai", body)
+
+
+def test_member_of_probabilities_that_is_no_object_is_an_error() -> None:
+    body = body_of("openai")
+    answer_of(body, "openai", "ticket.team")["probabilities"].append("tech")
+    with pytest.raises(LMUnexpectedError, match="None is no value"):
         decoded("openai", body)
 
 
@@ -237,6 +265,10 @@ def test_blocked_input_of_gemini_is_a_refusal() -> None:
 # --- error replies
 
 
+def google(detail: JsonObject) -> JsonObject:
+    return {"error": {"code": 400, "message": "No", "status": "INVALID_ARGUMENT", "details": [detail]}}
+
+
 @pytest.mark.parametrize(
     ("host", "status", "body", "kind", "message"),
     [
@@ -256,6 +288,8 @@ def test_blocked_input_of_gemini_is_a_refusal() -> None:
             "No",
         ),
         ("gemini", 429, {"error": {"status": "RESOURCE_EXHAUSTED", "message": "Slow"}}, LMRateLimitError, "Slow"),
+        ("gemini", 400, google({"reason": "API_KEY_INVALID"}), LMAuthenticationError, "No"),
+        ("gemini", 429, google({"violations": [{"quotaId": "RequestsPerDay"}]}), LMBillingError, "tomorrow"),
     ],
 )
 def test_error_reply_has_its_kind_and_its_text(

@@ -189,15 +189,50 @@ TOOL: JsonObject = {"type": "function", "function": {"name": "f", "parameters": 
         (Request((Message.user("q"),)), "without questions"),
         (Request((Message.user("q"),), response_format=ResponseFormat()), "without questions"),
         (asked(many(1, TEAM), options={"n": 2}), "several choices"),
-        (asked(many(1, TEAM), Message("user", (AudioPart("aGk=", "wav"),))), "audio"),
-        (asked(many(1, TEAM), Message("user", (FilePart(data="aGk=", media_type="application/pdf"),))), "documents"),
     ],
-    ids=["tools", "no format", "no schema", "n", "audio", "file"],
+    ids=["tools", "no format", "no schema", "n"],
 )
 @HOSTS
 def test_feature_that_no_host_has_is_refused(host: str, request_: Request, problem: str) -> None:
     with pytest.raises(UnsupportedFeature, match=problem):
         encode(request_, target_of(host))
+
+
+SOUND, PDF = AudioPart("aGk=", "wav"), FilePart(data="aGk=", media_type="application/pdf")
+
+
+@pytest.mark.parametrize("host", ["openai", "system-one"])
+@pytest.mark.parametrize(("part", "problem"), [(SOUND, "audio"), (PDF, "documents")], ids=["audio", "file"])
+def test_input_that_a_host_has_no_place_for_is_refused(host: str, part: Any, problem: str) -> None:
+    with pytest.raises(UnsupportedFeature, match=problem):
+        encode(asked(many(1, TEAM), Message("user", (part,))), target_of(host))
+
+
+def test_gemini_takes_sound_and_documents() -> None:
+    linked = FilePart(url="https://a.example/b.pdf", media_type="application/pdf")
+    note = FilePart(data="aGk=", media_type="text/plain")
+    sent = encode(asked(many(1, TEAM), Message("user", (SOUND, PDF, linked, note))), target_of("gemini"))
+    assert sent.body["input"] == [
+        {"type": "audio", "data": "aGk=", "mime_type": "audio/wav"},
+        {"type": "document", "data": "aGk=", "mime_type": "application/pdf"},
+        {"type": "document", "uri": "https://a.example/b.pdf", "mime_type": "application/pdf"},
+        {"type": "text", "text": "hi"},
+    ]
+
+
+@pytest.mark.parametrize("part", [FilePart(file_id="f"), ImagePart(file_id="f")], ids=["file", "image"])
+@HOSTS
+def test_file_of_the_host_by_its_id_is_refused(host: str, part: Any) -> None:
+    with pytest.raises(UnsupportedFeature):
+        encode(asked(many(1, TEAM), Message("user", (part,))), target_of(host))
+
+
+@pytest.mark.parametrize("value", ["", " a", "a\n"])
+def test_value_that_gemini_takes_no_id_of_is_refused(value: str) -> None:
+    schema = many(1, {"enum": [value, "b"]})
+    with pytest.raises(UnsupportedFeature, match="Rename the value"):
+        encode(asked(schema), target_of("gemini"))
+    assert len(questions_of("openai", schema)) == 1
 
 
 def test_system_one_takes_no_images() -> None:

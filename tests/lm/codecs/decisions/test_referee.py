@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from sigwire.core.json import JsonObject
 from sigwire.lm.codecs.decisions import encode
-from sigwire.testing import FakeProvider
+from sigwire.testing import FakeProvider, Fault
 from tests.lm.codecs.decisions.test_encoding import TALK
 from tests.lm.codecs.decisions.triage import SCHEMA, TEXT, asked, body_of, decoded, target_of
 
@@ -82,6 +82,7 @@ def test_official_openai_client_reads_the_fake_provider_as_sigwire_does() -> Non
     assert json.loads(choice.text) == TEXT
 
 
+@pytest.mark.long  # the import of google-genai takes a second
 def test_official_gemini_client_reads_the_fake_provider_as_sigwire_does() -> None:
     genai = pytest.importorskip("google.genai", reason="google-genai is not installed")
     if not hasattr(genai.Client, "decisions"):
@@ -114,6 +115,53 @@ def test_official_system_one_client_reads_the_fake_provider_as_sigwire_does() ->
         0.75,
     )
     assert json.loads(decoded("system-one", provider.requests[0].answer).choices[0].text) == TEXT
+
+
+def test_official_system_one_client_may_leave_instructions_out_and_send_objects() -> None:
+    sdk = pytest.importorskip("typesafe_sdk", reason="typesafe-sdk is not installed")
+    questions = {
+        "urgent": sdk.Noul(criteria={"true": {"rule": "down"}}),
+        "team": sdk.Choice(instructions=["Which", "team"], criteria={"a": None, "b": {"of": "tech"}}),
+        "harm": sdk.Score(criteria=["none", {"level": "severe"}]),
+    }
+    with FakeProvider(['{"urgent": 0.75, "team": "b", "harm": 1}']) as provider:
+        url = provider.url("system-one")
+        with sdk.TypeSafeClient(api_key="k", base_url=url, retry=sdk.RetryPolicy(max_retries=0)) as client:
+            reply = client.system_one({"text": "x"}, questions, model="m")
+    assert (reply.nouls["urgent"].noul, reply.choices["team"].choice, reply.scores["harm"].score) == (0.75, "b", 1)
+
+
+@pytest.mark.long
+def test_official_gemini_client_may_send_blocks() -> None:
+    genai = pytest.importorskip("google.genai", reason="google-genai is not installed")
+    if not hasattr(genai.Client, "decisions"):
+        pytest.skip("google-genai has no decisions")
+    text = {"type": "text", "text": "Urgent?"}
+    sound = {"type": "audio", "data": "aGk=", "mime_type": "audio/wav"}
+    document = {"type": "document", "uri": "https://a.example/b.pdf"}
+    with FakeProvider(['{"u": 0.75}'] * 2) as provider:
+        client = genai.Client(api_key="k", http_options={"base_url": provider.url("gemini-decisions")})
+        for given in ([sound, document, text], text):
+            question = {"type": "noul", "instructions": [text]}
+            reply = client.decisions.create(model="m", input=given, questions={"u": question})
+            assert reply.answers["u"].noul == 0.75
+
+
+def test_error_replies_of_the_fake_provider_are_errors_of_the_official_clients() -> None:
+    sdk = pytest.importorskip("typesafe_sdk", reason="typesafe-sdk is not installed")
+    openai = pytest.importorskip("openai", reason="the official openai package is not installed")
+    slow = Fault("rate_limit", "Slow down.", retry_after=7)
+    with FakeProvider([slow, slow]) as provider:
+        url = provider.url("system-one")
+        with (
+            sdk.TypeSafeClient(api_key="k", base_url=url, retry=sdk.RetryPolicy(max_retries=0)) as client,
+            pytest.raises(sdk.TypeSafeRateLimitError, match="Slow down") as limited,
+        ):
+            client.system_one("x", {"u": sdk.Noul(instructions="?")}, model="m")
+        asking = openai.OpenAI(api_key="k", base_url=provider.url("decisions"), max_retries=0)
+        with pytest.raises(openai.RateLimitError, match="Slow down"):
+            asking.decisions.create(**body("openai"))
+    assert (limited.value.retry_after_ms, bool(limited.value.request_id)) == (7000, True)
 
 
 def test_replies_of_these_tests_fit_the_official_types() -> None:

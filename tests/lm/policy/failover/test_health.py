@@ -264,7 +264,7 @@ def simulate(seed: int) -> Figures:
     return Figures(answered / 10_000, (first.requests + second.requests) / 10_000 - 1, outage, 1 - returned / 2000)
 
 
-@pytest.mark.parametrize("seed", range(2))
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_simulation_answers_nearly_all_calls_with_few_extra_requests(seed: int) -> None:
     figures = simulate(seed)
     # The first provider alone answers 72 %. For 5 s both are out, and for 15 s more only one open circuit is tried by a call.

@@ -66,7 +66,7 @@ def shares(mode: str, servers: list[RateLimitedServer], calls: int) -> dict[str,
 @pytest.mark.parametrize("mode", ["tasks", "threads"])
 def test_calls_are_answered_once_when_the_provider_refuses_most(mode: str) -> None:
     # A share of the rate is measured by the long test: in a second, connecting and the first refusals are most of it.
-    found = shares(mode, [RateLimitedServer(40, 10, hint=hint) for hint in HINTS[::3]], 50)
+    found = shares(mode, [RateLimitedServer(100, 10, hint=hint) for hint in HINTS[::3]], 50)
     assert min(found.values()) > 0.01, found
 
 
