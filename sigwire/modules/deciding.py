@@ -387,26 +387,21 @@ def check_rules(rules: Mapping[str, object], outputs: Iterable[DecidingOutput], 
 def _source(
     lm: LanguageModel, given: EvidenceOption, options: Mapping[str, Any], has_rules: bool
 ) -> EvidenceSource | None:
-    """Return the source of a call: one that each model has which may answer it, fallbacks and targets of a router too."""
+    """Return the source of a call: one that each model has which the request may be sent to."""
     decides = lm.capabilities.decides
     if given is None:
         return "measured" if decides == "only" or (has_rules and decides == "also") else None
-    models = _models_of(lm)
+    # A request for texts is not sent to a model that decides only. What a text model answers for one that decides has no
+    # evidence, and a warning.
+    models = [model for model in _models_of(lm) if model.capabilities.decides != "only"] if decides == "no" else [lm]
     if given != "auto":
         for model in models:
             if problem := _problem(model, given, options):
                 raise _refused(model, *problem)
         return given
-    for source in ("measured", "logprob", "stated"):
-        if not any(_problem(model, source, options, is_guess=True) for model in models):
-            return source
-    only = next(model for model in models if model.capabilities.decides == "only")
-    text = next(model for model in models if model.capabilities.decides == "no")
-    raise _refused(
-        only,
-        f"answers with distributions only, {text.model} with texts only",
-        "Use models of one kind, or evidence=None, which keeps what is measured.",
-    )
+    if decides != "no":
+        return "measured"
+    return "stated" if any(_no_logprobs(model, options, is_guess=True) for model in models) else "logprob"
 
 
 def _models_of(lm: LanguageModel) -> list[LanguageModel]:
@@ -415,9 +410,7 @@ def _models_of(lm: LanguageModel) -> list[LanguageModel]:
     return [lm] if targets is None else [target.lm for target in targets()]
 
 
-def _problem(
-    lm: LanguageModel, source: str, options: Mapping[str, Any], *, is_guess: bool = False
-) -> tuple[str, str] | None:
+def _problem(lm: LanguageModel, source: str, options: Mapping[str, Any]) -> tuple[str, str] | None:
     """Return what a model lacks for a source, and what to do; ``None`` if it has the source."""
     decides = lm.capabilities.decides
     if source == "measured":
@@ -425,7 +418,7 @@ def _problem(
         return ("answers with texts only", instead) if decides == "no" else None
     if decides == "only":
         return "answers with distributions only", 'Use evidence="measured".'
-    if source == "logprob" and (why := _no_logprobs(lm, options, is_guess=is_guess)):
+    if source == "logprob" and (why := _no_logprobs(lm, options, is_guess=False)):
         return f"gives no logprobs: {why}", 'Use evidence="stated", or "sampled".'
     return None
 

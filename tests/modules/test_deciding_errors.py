@@ -54,8 +54,8 @@ CALLS: dict[str, Callable[[str], object]] = {
     "fallback without log probabilities": lambda text: predict(
         evidence="logprob", lm=LM("deepseek/deepseek-chat", api_key=SECRET, fallbacks=[model()])
     )(ticket=text),
-    "models without a common source": lambda text: predict(
-        evidence="auto", lm=Router([model("openai/m", **DECIDER), model()])
+    "router to a decider asked for texts": lambda text: predict(
+        evidence="stated", lm=Router([model("openai/m", **DECIDER), model()])
     )(ticket=text),
     "layout of plain text": lambda text: _in_two_steps(text),
     "one sample": lambda text: predict(evidence="sampled", n=1)(ticket=text),
