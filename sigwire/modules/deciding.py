@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from sigwire.adapters.evidence import LabelReading, read_logprobs, read_stated, stated_name, stated_signature
@@ -37,7 +38,7 @@ from sigwire.errors import (
     suggest,
 )
 from sigwire.observe.usage import record_warnings
-from sigwire.signatures.criteria import DecidingOutput, deciding_outputs
+from sigwire.signatures.criteria import DecidingOutput, deciding_outputs, or_none
 
 if TYPE_CHECKING:
     from sigwire.adapters.plan import ParsedChoice, Plan
@@ -154,9 +155,9 @@ class Deciding:
         """Return the decided fields of an answer. ``outcomes``: all parsed choices; ``first``: the fields of ``choice``."""
         present = [(output, _value_at(first, output)) for output in self.outputs]
         outputs = {output.path: (output, value) for output, value in present if value is not _MISSING}
-        readings, answered = self._readings(plan, choice, outcomes, outputs)
+        readings = self.readings(plan, choice, outcomes, outputs)
         warnings, repairs, evidence = list(self.warnings), list[Repair](), dict[str, Evidence]()
-        for path, (output, value) in outputs.items():
+        for path, (output, _) in outputs.items():
             if (reading := readings.get(path)) is None:
                 continue
             if reading.problem:
@@ -172,7 +173,8 @@ class Deciding:
                 reading.probabilities,
                 self.source,
                 self.rules.get(path, DEFAULT_RULE),
-                answered=answered.get(path, UNSET) if self.source == "measured" else value,
+                answered=reading.answered,
+                own_confidence=reading.confidence,
                 coverage=reading.coverage,
                 samples=_count(outcomes, output) if self.source == "sampled" else None,
             )
@@ -187,23 +189,30 @@ class Deciding:
         }
         return self._applied(fields, made, self.warnings, ())
 
-    def _readings(
+    def readings(
         self,
         plan: Plan,
         choice: Choice,
         outcomes: Sequence[ParsedChoice],
         outputs: Mapping[str, tuple[DecidingOutput, Any]],
-    ) -> tuple[dict[str, LabelReading], dict[str, Any]]:
-        if self.source == "logprob":
-            values = {path: value for path, (_, value) in outputs.items()}
-            return read_logprobs(plan, choice, [output for output, _ in outputs.values()], values), {}
+    ) -> dict[str, LabelReading]:
+        """Return the distribution of each output in an answer, by path. ``outputs``: with the values that were written."""
         if self.source == "measured":
             return _measured(choice, [output for output, _ in outputs.values()])
-        if self.source == "stated":
+        if self.source == "logprob":
+            values = {path: value for path, (_, value) in outputs.items()}
+            found = read_logprobs(plan, choice, [output for output, _ in outputs.values()], values)
+        elif self.source == "stated":
             stated = outcomes[0].fields.get(self.stated)
-            return {path: read_stated(stated, output) for path, (output, _) in outputs.items()}, {}
-        rows = [outcome.fields for outcome in outcomes]
-        return {path: _sampled(rows, output) for path, (output, _) in outputs.items()}, {}
+            found = {path: read_stated(stated, output) for path, (output, _) in outputs.items()}
+        else:
+            rows = [outcome.fields for outcome in outcomes]
+            found = {path: _sampled(rows, output) for path, (output, _) in outputs.items()}
+        return {path: reading._replace(answered=outputs[path][1]) for path, reading in found.items()}
+
+    def finish_row(self, row: dict[str, Any]) -> None:
+        """Change the fields of one of several answers, in place, to what the caller reads."""
+        row.pop(self.stated, None)
 
     def _applied(
         self,
@@ -226,14 +235,10 @@ class Deciding:
             if output.member is not UNSET:
                 lists.setdefault(output.steps, []).append(output)
                 continue
-            if found is None:
-                if output.allows_none:
-                    _set(fields, output.steps, None)
-                continue
-            value = found.value
-            if is_unsure and not output.allows_none:  # decided, for ``partial``
-                value = found.decided(replace(rule, least=0.0), is_mean=output.is_mean).value
-            _set(fields, output.steps, value)
+            if found is not None:
+                _set(fields, output.steps, output.value_of(found, rule))
+            elif output.allows_none:
+                _set(fields, output.steps, None)
         for steps, members in lists.items():
             _set(fields, steps, self._list(fields, steps, members, evidence))
         return Decided(fields, dict(evidence), warnings, repairs, tuple(unsure))
@@ -278,7 +283,7 @@ def decided_prediction(
     else:
         decided = deciding.decide(plan, choice, outcomes, rows[0])
     for row in rows:
-        row.pop(deciding.stated, None)
+        deciding.finish_row(row)
     record_warnings(*decided.warnings)
     response = None if meta.response is None else meta.response.with_warnings(*decided.warnings)
     made = replace(
@@ -342,6 +347,8 @@ def prepare(
             )
         return None, signature, dict(options) if options else None
     deciding = Deciding(source, outputs, rules, signature)
+    if any(output.made_by is not None for output in outputs):
+        signature = _asked_signature(signature, outputs)
     defaults: Mapping[str, Any] = getattr(lm, "kwargs", None) or {}
     if source == "logprob":
         top = asked.get("top_logprobs") or defaults.get("top_logprobs") or 20
@@ -360,6 +367,16 @@ def prepare(
     elif any(model.capabilities.decides == "also" for model in _models_of(lm)):
         deciding.options = {"evidence": True}
     return deciding, signature, asked
+
+
+@lru_cache(maxsize=256)
+def _asked_signature(signature: SignatureClass, outputs: tuple[DecidingOutput, ...]) -> SignatureClass:
+    """Return the signature with the types that are asked in place of classes whose values hold their evidence."""
+    for output in outputs:
+        if output.made_by is not None:
+            kind = output.made_by.decided_type
+            signature = signature.with_updated_fields(output.path, or_none(kind) if output.allows_none else kind)
+    return signature
 
 
 def measured_only(signature: SignatureClass) -> Deciding:
@@ -492,9 +509,8 @@ def _with(owner: Any, steps: Sequence[str], value: Any) -> Any:
     return dataclasses.replace(owner, **{name: value})
 
 
-def _measured(choice: Choice, outputs: Iterable[DecidingOutput]) -> tuple[dict[str, LabelReading], dict[str, Any]]:
+def _measured(choice: Choice, outputs: Iterable[DecidingOutput]) -> dict[str, LabelReading]:
     readings: dict[str, LabelReading] = {}
-    answered: dict[str, Any] = {}
     for output in outputs:
         key = ".".join(output.keys) + output.path.removeprefix(".".join(output.steps))
         data: Any = (choice.evidence or {}).get(key)
@@ -504,8 +520,10 @@ def _measured(choice: Choice, outputs: Iterable[DecidingOutput]) -> tuple[dict[s
         if found is None:
             readings[output.path] = LabelReading(problem="the answer has no numbers for it")
         else:
-            readings[output.path], answered[output.path] = LabelReading(found[0]), found[1]
-    return readings, answered
+            readings[output.path] = LabelReading(
+                found.probabilities, answered=found.answered, confidence=found.confidence
+            )
+    return readings
 
 
 def _votes(rows: _Rows, output: DecidingOutput) -> list[Any]:

@@ -4,6 +4,10 @@
 JSON Schema of the type. Prompts and schemas for text models show both as text; decision wires send them.
 
 ``deciding_outputs`` walks models, dataclasses, ``TypedDict``s and optional members; lists of them and dicts have no questions.
+
+A class whose values hold their evidence is a type of outputs too, and not of their members: its ``decided_type`` is the type
+that is asked, such as ``Annotated[bool, Criteria(...)]``, and ``of_evidence(evidence, rule)`` makes its value. As metadata,
+``Annotated[bool, TheClass]``, the class gives its criteria.
 """
 
 from __future__ import annotations
@@ -16,12 +20,12 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
 from types import UnionType
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic_core import PydanticCustomError
 from pydantic_core.core_schema import no_info_after_validator_function
 
-from sigwire.core.evidence import Question, index_of, label_of
+from sigwire.core.evidence import DecisionRule, Evidence, Question, index_of, label_of
 from sigwire.core.json import JsonObject
 from sigwire.core.narrow import is_mapping
 from sigwire.core.record import UNSET
@@ -35,7 +39,15 @@ if TYPE_CHECKING:
     from pydantic.annotated_handlers import GetCoreSchemaHandler, GetJsonSchemaHandler
     from pydantic_core import CoreSchema
 
-__all__ = ["Criteria", "DecidingOutput", "criteria_of", "criteria_texts", "deciding_outputs", "with_criterion"]
+__all__ = [
+    "Criteria",
+    "DecidingOutput",
+    "criteria_of",
+    "criteria_texts",
+    "deciding_outputs",
+    "or_none",
+    "with_criterion",
+]
 
 _MOST_LEVELS = 10
 _MOST_DEPTH = 32
@@ -165,7 +177,8 @@ class DecidingOutput(Question):
 
     ``member``: the value of a list that it stands for, ``siblings`` all of them.
 
-    ``allows_none``: an output that abstains is ``None``. ``criteria``: its descriptions or levels.
+    ``allows_none``: an output that abstains is ``None``. ``criteria``: its descriptions or levels. ``made_by``: the class of
+    values that hold their evidence.
     """
 
     steps: tuple[str, ...] = ()
@@ -174,6 +187,16 @@ class DecidingOutput(Question):
     siblings: tuple[Any, ...] = ()
     allows_none: bool = False
     criteria: Criteria | None = None
+    made_by: Any = None
+
+    def value_of(self, evidence: Evidence, rule: DecisionRule) -> Any:
+        """Return the value of the output for evidence that a rule decided."""
+        if evidence.confidence < rule.least:
+            if self.allows_none:
+                return None
+            evidence = evidence.decided(replace(rule, least=0.0), is_mean=self.is_mean)  # for ``partial``
+        is_none = evidence.value is None and self.allows_none
+        return evidence.value if self.made_by is None or is_none else self.made_by.of_evidence(evidence, rule)
 
 
 def criteria_of(metadata: tuple[Any, ...]) -> list[Criteria]:
@@ -273,6 +296,16 @@ def with_criterion(spec: FieldSpec, path: str, label: str, text: str) -> FieldSp
     return replace(spec, metadata=tuple(info.metadata), _info=info)
 
 
+def or_none(kind: Any) -> Any:
+    """Return a type or ``None``, with the criteria around both.
+
+    >>> or_none(Annotated[bool, Criteria({True: "down"})]).__metadata__
+    (Criteria({True: 'down'}),)
+    """
+    metadata = getattr(kind, "__metadata__", ())
+    return Annotated[(typing.get_args(kind)[0] | None, *metadata)] if metadata else kind | None
+
+
 def deciding_outputs(spec: SignatureSpec) -> tuple[DecidingOutput, ...]:
     """Return the outputs of a signature that a distribution can decide, by path.
 
@@ -315,10 +348,18 @@ def _outputs(
     path = ".".join(steps)
     nullable = allows_none(annotation)
     kind, found = _unwrapped(annotation, metadata)
+    made_by = kind if isinstance(kind, type) and getattr(kind, "decided_type", None) is not None else None
+    if made_by is not None:
+        if len(steps) > 1:
+            return
+        kind, own = _unwrapped(cast("Any", made_by).decided_type, ())
+        found += own
     if len(found) > 1:
         raise SignatureError(f"{path} has two Criteria (defining a signature). Join them.")
     criteria = found[0] if found else None
-    base = DecidingOutput(path, "bool", (True, False), steps=steps, keys=keys, allows_none=nullable, criteria=criteria)
+    base = DecidingOutput(
+        path, "bool", (True, False), steps=steps, keys=keys, allows_none=nullable, criteria=criteria, made_by=made_by
+    )
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if criteria is not None and criteria.levels:
         if nullable or kind not in (int, float):
@@ -366,11 +407,11 @@ def _shown(kind: Any) -> str:
 
 def _unwrapped(annotation: Any, metadata: tuple[Any, ...]) -> tuple[Any, list[Criteria]]:
     """Return a type without ``Annotated``, aliases and ``| None``, and the criteria around it."""
-    found = criteria_of(metadata)
+    found = _declared(metadata)
     while True:
         origin = typing.get_origin(annotation)
         if origin is typing.Annotated:
-            found += criteria_of(annotation.__metadata__)
+            found += _declared(annotation.__metadata__)
             annotation = typing.get_args(annotation)[0]
         elif origin in (typing.Union, UnionType):
             rest = [each for each in typing.get_args(annotation) if each is not type(None)]
@@ -381,6 +422,14 @@ def _unwrapped(annotation: Any, metadata: tuple[Any, ...]) -> tuple[Any, list[Cr
             annotation = bare
         else:
             return annotation, found
+
+
+def _declared(metadata: tuple[Any, ...]) -> list[Criteria]:
+    """Return the criteria among the metadata of a type, also those of classes whose values hold evidence."""
+    found = criteria_of(metadata)
+    for each in metadata:
+        found += criteria_of(getattr(getattr(each, "decided_type", None), "__metadata__", ()))
+    return found
 
 
 def _values_of(kind: Any) -> tuple[Any, ...]:

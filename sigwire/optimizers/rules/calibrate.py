@@ -12,9 +12,7 @@ from sigwire.errors import BudgetSpent, ConfigurationError
 from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.scores import MetricError
 from sigwire.modules.cascade import Cascade
-from sigwire.modules.chain_of_thought import ChainOfThought
 from sigwire.modules.module import Module
-from sigwire.modules.tree import Predictor
 from sigwire.optimizers.candidate import Candidate
 from sigwire.optimizers.certificate import (
     NEVER,
@@ -30,7 +28,7 @@ from sigwire.optimizers.engine.engine import EngineSetup
 from sigwire.optimizers.engine.search import Rows, halves
 from sigwire.optimizers.events import Certified, Proposed, Warned
 from sigwire.optimizers.operators.deciding import numbers_of
-from sigwire.optimizers.operators.fitting_rules import RuleFit, no_evidence_text, rules_of, without_person
+from sigwire.optimizers.operators.fitting_rules import RuleFit, is_one_call, no_evidence_text, rules_of, without_person
 from sigwire.optimizers.optimizer import Optimizer
 from sigwire.optimizers.options import SearchOptions
 from sigwire.optimizers.rule import Rule, RuleSteps, measure, report
@@ -48,6 +46,9 @@ class Calibrate(Optimizer):
     observed values are tried (at most ``max_candidates`` for each), twice; the best on the training rows stays, of equals that
     in the widest gap. The student is compared with the winner on the validation rows, as in every search. A run that ends
     unsure (``Unsure``) counts as a failure, unless the metric has ``accepts_unsure = True``: then it gets the error.
+
+    With ``folds``, a number changes only if its gain holds on that many parts of the training rows, each set apart once. All
+    rows fit then, equal ones as often as they are given; the report has no estimate.
 
     With ``risk``, to a bound: the metric is from 0 to 1, and the loss 1 less the metric. One half of the rows makes a path of
     least confidences, the other half tests it; ``program.optimization.certificate`` states that with ``confidence`` the mean
@@ -72,6 +73,7 @@ class Calibrate(Optimizer):
         metric: Any = None,
         *,
         risk: float | None = None,
+        folds: int | None = None,
         fields: Collection[str] | None = None,
         max_candidates: int = 40,
         task_model: Any = None,
@@ -82,12 +84,14 @@ class Calibrate(Optimizer):
         super().__init__(metric, task_model=task_model, num_threads=num_threads, failure_score=failure_score, **search)
         if risk is not None and not 0 < risk < 1:
             raise ConfigurationError(f"risk is a mean loss between 0 and 1, not {risk!r:.80} (making Calibrate).")
+        if folds is not None and (folds < 2 or risk is not None):
+            raise ConfigurationError(f"folds={folds} is 2 or more, without risk= (making Calibrate). Correct it.")
         if isinstance(fields, str):
             raise ConfigurationError(f"fields is a list of paths, not a text (making Calibrate). Write [{fields!r}].")
         if max_candidates < 1:
             raise ConfigurationError(f"max_candidates is a number above 0, not {max_candidates} (making Calibrate).")
         self.risk, self.fields, self.max_candidates = risk, None if fields is None else tuple(fields), max_candidates
-        self._chooses = risk is None
+        self.folds, self._chooses = folds, risk is None and folds is None
 
     def rule(self, task: Task, options: Mapping[str, Any]) -> Rule:
         """Return the rule: fit to the metric, or to a bound."""
@@ -96,7 +100,7 @@ class Calibrate(Optimizer):
     def check_options(self, student: object, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return the options of ``compile``. Raises ``ConfigurationError`` for a program that no bound can be given for."""
         found = super().check_options(student, options)
-        if self.risk is not None and not isinstance(student, Cascade) and not _is_one_call(student):
+        if self.risk is not None and not isinstance(student, Cascade) and not is_one_call(student):
             raise ConfigurationError(
                 f"Calibrate(risk=) takes a Cascade or a Predict, not {type(student).__name__} (compiling). Compile the part "
                 "that decides."
@@ -121,8 +125,7 @@ class Calibrate(Optimizer):
         if task.plan:
             yield from measure(task.baseline, task.train, traced=True)
             return task.baseline if task.plan == "few" else task.baseline.with_numbers({"plan": 1.0})
-        rules = rules_of(self._student)
-        fit = RuleFit(task, _is_one_call(self._student), rules)
+        fit = RuleFit(task, is_one_call(self._student), rules_of(self._student), self.folds)
         try:
             yield from self._observe(task, fit)
             for _ in range(_ROUNDS):
@@ -147,7 +150,7 @@ class Calibrate(Optimizer):
             cells = yield from measure(first, part, traced=True)
             for row, cell in zip(part, cells, strict=True):
                 fit.observe(row, cell)
-            if not fit.outputs and _is_one_call(self._student) and all(cell.failure is None for cell in cells):
+            if not fit.outputs and is_one_call(self._student) and all(cell.failure is None for cell in cells):
                 raise ConfigurationError(no_evidence_text(None, ()))
         known = [output.path for output in fit.outputs.values()]
         for path in self.fields or ():
@@ -258,10 +261,6 @@ def _two_sets(task: Task) -> tuple[Sequence[str], Sequence[str]]:
             "chose no number: give others, or leave valset= out."
         )
     return task.train, task.val
-
-
-def _is_one_call(program: object) -> bool:
-    return isinstance(program, Predictor | ChainOfThought)
 
 
 def _has_evidence(cells: Iterable[Cell]) -> bool:

@@ -151,7 +151,9 @@ def _read_answer(question: AskedQuestion, answer: JsonObject, target: _Target) -
         return {"values": [True, False], "probabilities": [true, 1 - true]}
     shares = _shares(question, answer.get("probabilities"), kind, target)
     answered = _answered(question, answer, kind, target)
-    return {"values": [*question.values], "probabilities": [*shares], "answered": answered}
+    confidence: JsonValue = answer.get("confidence")
+    rated: JsonObject = {"confidence": confidence} if is_number(confidence) and 0 <= confidence <= 1 else {}
+    return {"values": [*question.values], "probabilities": [*shares], "answered": answered, **rated}
 
 
 def _shares(question: AskedQuestion, given: JsonValue, kind: str, target: _Target) -> list[float]:
