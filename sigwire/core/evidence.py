@@ -26,7 +26,7 @@ from sigwire.keywords import ChecksKeywords
 
 __all__ = [
     "DEFAULT_RULE", "DecisionRule", "Evidence", "EvidenceKind", "EvidenceReading", "EvidenceSource", "Question", "decide",
-    "index_of", "label_of", "normalized", "read_evidence", "share_of_values",
+    "index_of", "label_of", "least_confidence", "normalized", "read_evidence", "share_of_values",
 ]  # fmt: skip
 
 EvidenceSource: TypeAlias = Literal["measured", "logprob", "sampled", "stated"]
@@ -243,14 +243,14 @@ class Evidence(Value, ChecksKeywords):
         position = index_of(self.values, value)
         if position is None:
             known = ", ".join(map(repr, self.values))
-            raise InputError(f"{value!r} is no value of this evidence. Its values are {known}.")
+            raise InputError(f"{value!r} is no value of this evidence (reading evidence). Its values are {known}.")
         return self.probabilities[position]
 
     @property
     def expected(self) -> float:
         """The mean level of a score, from 0. Raises ``InputError`` for evidence of another kind."""
         if self.kind != "score":
-            raise InputError(f"A {self.kind} has no mean level. Read p(value).")
+            raise InputError(f"A {self.kind} has no mean level (reading evidence). Read p(value).")
         return _mean(self.probabilities)
 
     def to_json(self) -> JsonObject:
@@ -268,7 +268,7 @@ class Evidence(Value, ChecksKeywords):
         """Return the evidence of a file with the values of the declared type. Raises ``InputError`` if they do not fit."""
         positions = [index_of(question.values, value) for value in self.values]
         if question.kind != self.kind or positions != list(range(len(question.values))):
-            raise InputError(f"Evidence of other values than {question.path!r} has. Ask again.")
+            raise InputError(f"Evidence of other values than {question.path!r} has (reading evidence). Ask again.")
         return replace(
             self,
             values=question.values,
@@ -348,6 +348,16 @@ def _decide_level(
 
 def _mean(probabilities: Sequence[float]) -> float:
     return math.fsum(level * p for level, p in enumerate(probabilities))
+
+
+def least_confidence(confidences: Mapping[str, float], paths: Iterable[str]) -> tuple[str, float]:
+    """Return the path with the least confidence, and this confidence. One that lacks its evidence has the confidence 0.
+
+    >>> least_confidence({"urgent": 0.9, "queue": 0.7}, ["urgent", "queue"]), least_confidence({"urgent": 0.9}, ["queue"])
+    (('queue', 0.7), ('queue', 0.0))
+    """
+    path = min(paths, key=lambda each: confidences.get(each, 0.0))
+    return path, confidences.get(path, 0.0)
 
 
 def share_of_values(given: Iterable[object], values: Sequence[object]) -> tuple[float, ...]:

@@ -76,7 +76,6 @@ class Cell(Value):
     a value that is no prediction, which is the output ``value``. ``calls``: the messages that the program sent and received,
     if they are kept (``evaluate/calls.py``). ``spared``, ``spared_cost``: usage and cost of the hits when they were asked, if
     they are counted. ``evidence``: the probabilities of the outputs by path, as JSON; of a run that was unsure as well.
-    ``without_evidence``: the paths of outputs that were to have evidence, and whose answer had no usable probabilities.
 
     >>> Cell.from_json(Cell(0.0, failure=Failure("program", "Refused", "no")).to_json()).failure.type
     'Refused'
@@ -111,7 +110,6 @@ class Cell(Value):
     spared: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
     spared_cost: float | None = 0.0
     evidence: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
-    without_evidence: tuple[str, ...] = ()
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Cell:
@@ -396,7 +394,7 @@ class _ProgramRun:
         is_plain = outputs is not None and not isinstance(found, Record)
         messages = () if kept is None else kept.recorded(self._program)
         hits = _spared(tracker.spared if self._spared else [])
-        last = is_plain, messages, *hits, evidence_of(found), _without_evidence(found)
+        last = is_plain, messages, *hits, evidence_of(found)
         return plain, *sums, 0, None, self._seconds, trace, {}, *odd, *calls, *rest, *last
 
 
@@ -489,14 +487,6 @@ def evidence_of(found: object) -> dict[str, JsonObject]:
     if isinstance(found, Prediction):
         given = meta_of(found).evidence
     return {path: each.to_json() for path, each in given.items()} if given else {}
-
-
-def _without_evidence(found: object) -> tuple[str, ...]:
-    if not isinstance(found, Prediction) or meta_of(found).evidence is None:
-        return ()
-    from sigwire.modules.deciding import outputs_without_evidence  # few calls have evidence
-
-    return outputs_without_evidence(found)
 
 
 def _outputs(program: object, prediction: object) -> Written:

@@ -52,12 +52,12 @@ __all__ = [
     "Deciding",
     "DecisionRules",
     "EvidenceOption",
+    "check_decisions",
     "check_evidence",
     "check_rules",
     "decided_prediction",
     "load_decisions",
     "measured_only",
-    "outputs_without_evidence",
     "prepare",
 ]  # fmt: skip
 
@@ -74,6 +74,16 @@ def check_evidence(given: object, where: str = "making a Predict") -> Any:
         known = ", ".join(f'"{each}"' for each in _OPTIONS)
         raise ConfigurationError(f"evidence={given!r:.60} is no source ({where}). {hint}Use {known}, or None.")
     return given
+
+
+def check_decisions(given: object, where: str) -> DecisionRules:
+    """Return the rules by path. Raises ``ConfigurationError`` for another form; ``check_rules`` checks each rule."""
+    if not is_mapping(given):
+        raise ConfigurationError(
+            f"decisions are rules by path, not {type(given).__name__} ({where}). Write "
+            'decisions={"urgent": DecisionRule(threshold=0.8)}.'
+        )
+    return cast(DecisionRules, dict(given))
 
 
 class Decided(NamedTuple):
@@ -98,6 +108,11 @@ class Deciding:
     warnings: tuple[LMWarning, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     holder: _Holder | None = None
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths of the outputs."""
+        return tuple(output.path for output in self.outputs)
 
     def check_plan(self, plan: Plan) -> None:
         """Raise ``UnsupportedFeature`` if the layout has no place for stated probabilities."""
@@ -208,24 +223,24 @@ class Deciding:
     ) -> Decided:
         fields = {name: value for name, value in first.items() if name != self.stated}
         unsure: list[str] = []
-        abstained = set[tuple[str, ...]]()
         lists: dict[tuple[str, ...], list[DecidingOutput]] = {}
         for output in self.outputs:
             rule = self.rules.get(output.path, DEFAULT_RULE)
-            if (found := evidence.get(output.path)) is None:
-                if rule.least and _at(fields, output.steps) not in (None, _MISSING):  # a value that nothing supports
-                    abstained.add(output.steps) if output.allows_none else unsure.append(output.path)
-                continue
-            if found.confidence < rule.least and not output.allows_none:
+            found = evidence.get(output.path)
+            is_unsure = (0.0 if found is None else found.confidence) < rule.least
+            if is_unsure and not output.allows_none:
                 unsure.append(output.path)
+            if found is None and (not is_unsure or _at(fields, output.steps) is _MISSING):
+                continue
             if output.member is not UNSET:
                 lists.setdefault(output.steps, []).append(output)
                 continue
-            _set(fields, output.steps, output.value_of(found, rule))
+            if found is not None:
+                _set(fields, output.steps, output.value_of(found, rule))
+            elif output.allows_none:
+                _set(fields, output.steps, None)
         for steps, members in lists.items():
             _set(fields, steps, self._list(fields, steps, members, evidence))
-        for steps in abstained:
-            _set(fields, steps, None)
         return Decided(fields, dict(evidence), warnings, repairs, tuple(unsure))
 
     def _list(
@@ -237,20 +252,17 @@ class Deciding:
     ) -> list[Any] | None:
         """Return the members of a list that are decided to be in it, in declared order; ``None`` if it abstains."""
         written = _at(fields, steps)
-        known = {
-            label_index: output
-            for output in members
-            if (label_index := index_of(output.siblings, output.member)) is not None
-        }
+        counted = {index_of(output.siblings, output.member): output for output in members}
         decided: list[Any] = []
         for at, member in enumerate(members[0].siblings):
-            if (output := known.get(at)) is None:
+            output = counted.get(at)
+            found = None if output is None else evidence.get(output.path)
+            rule = DEFAULT_RULE if output is None else self.rules.get(output.path, DEFAULT_RULE)
+            if output is not None and output.allows_none and (0.0 if found is None else found.confidence) < rule.least:
+                return None
+            if found is None:
                 is_in = is_array(written) and index_of(written, member) is not None
             else:
-                rule = self.rules.get(output.path, DEFAULT_RULE)
-                found = evidence[output.path]
-                if found.confidence < rule.least and output.allows_none:
-                    return None
                 is_in = bool(found.decided(replace(rule, least=0.0)).value)
             if is_in:
                 decided.append(member)
@@ -285,15 +297,6 @@ def decided_prediction(
     if decided.unsure:
         raise _unsure_error(meta.made_by, decided, deciding, prediction, choice)
     return prediction
-
-
-def outputs_without_evidence(prediction: Prediction) -> tuple[str, ...]:
-    """Return the paths of outputs that were to have evidence and have none: the answer had no usable probabilities."""
-    meta: Meta = prediction._meta  # pyright: ignore[reportPrivateUsage]
-    if meta.evidence is None or meta.signature is None:
-        return ()
-    outputs = [each for each in deciding_outputs(meta.signature.spec) if each.path not in meta.evidence]
-    return tuple(each.path for each in outputs if _value_at(prediction.__dict__, each) is not _MISSING)
 
 
 def _unsure_error(name: str, decided: Decided, deciding: Deciding, partial: Prediction, choice: Choice) -> Unsure:
@@ -332,7 +335,7 @@ def prepare(
     lacks the named source. ``None`` if nothing asks for evidence.
     """
     outputs = deciding_outputs(signature.spec)
-    rules = dict(rules)
+    rules = check_decisions(rules, f"calling {owner}")
     check_rules(rules, outputs, owner)
     asked = dict(options or {})
     source = _source(lm, given, asked, bool(rules)) if outputs else None
@@ -361,7 +364,7 @@ def prepare(
             )
     elif source == "stated":
         deciding.stated, signature = stated_name(signature), stated_signature(signature, outputs)
-    elif lm.capabilities.decides == "also":
+    elif any(model.capabilities.decides == "also" for model in _models_of(lm)):
         deciding.options = {"evidence": True}
     return deciding, signature, asked
 
@@ -401,25 +404,47 @@ def check_rules(rules: Mapping[str, object], outputs: Iterable[DecidingOutput], 
 def _source(
     lm: LanguageModel, given: EvidenceOption, options: Mapping[str, Any], has_rules: bool
 ) -> EvidenceSource | None:
+    """Return the source of a call: one that each model has which the request may be sent to."""
     decides = lm.capabilities.decides
     if given is None:
         return "measured" if decides == "only" or (has_rules and decides == "also") else None
-    if given == "auto":
-        return "measured" if decides != "no" else "stated" if _no_logprobs(lm, options, is_guess=True) else "logprob"
-    if given == "measured" and decides == "no":
-        raise _refused(lm, "answers with texts only", 'Use evidence="auto", or a model that decides.')
-    if given == "logprob" and (why := _no_logprobs(lm, options)):
-        raise _refused(lm, f"gives no logprobs: {why}", 'Use evidence="stated", or "sampled".')
-    if given in ("stated", "sampled", "logprob") and decides == "only":
-        raise _refused(lm, "answers with distributions only", 'Use evidence="measured".')
-    return given
+    # A request for texts is not sent to a model that decides only. What a text model answers for one that decides has no
+    # evidence, and a warning.
+    models = [model for model in _models_of(lm) if model.capabilities.decides != "only"] if decides == "no" else [lm]
+    if given != "auto":
+        for model in models:
+            if problem := _problem(model, given, options):
+                raise _refused(model, *problem)
+        return given
+    if decides != "no":
+        return "measured"
+    return "stated" if any(_no_logprobs(model, options, is_guess=True) for model in models) else "logprob"
+
+
+def _models_of(lm: LanguageModel) -> list[LanguageModel]:
+    """Return the models that may answer a call: a model and its fallbacks, or the targets of a router."""
+    targets: Any = getattr(lm, "targets", None)
+    return [lm] if targets is None else [target.lm for target in targets()]
+
+
+def _problem(lm: LanguageModel, source: str, options: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return what a model lacks for a source, and what to do; ``None`` if it has the source."""
+    decides = lm.capabilities.decides
+    if source == "measured":
+        instead = 'Use evidence="auto", or a model that decides.'
+        return ("answers with texts only", instead) if decides == "no" else None
+    if decides == "only":
+        return "answers with distributions only", 'Use evidence="measured".'
+    if source == "logprob" and (why := _no_logprobs(lm, options, is_guess=False)):
+        return f"gives no logprobs: {why}", 'Use evidence="stated", or "sampled".'
+    return None
 
 
 def _refused(lm: LanguageModel, what: str, instead: str) -> UnsupportedFeature:
     return UnsupportedFeature(f"{lm.model} {what.rstrip('.')} (choosing evidence). {instead}")
 
 
-def _no_logprobs(lm: LanguageModel, options: Mapping[str, Any], *, is_guess: bool = False) -> str | None:
+def _no_logprobs(lm: LanguageModel, options: Mapping[str, Any], *, is_guess: bool) -> str | None:
     """Return why a model gives no log probabilities; ``None`` if it gives them. ``is_guess``: without its word, it does not."""
     find: Any = getattr(lm, "logprobs_refusal", None)
     if find is None:

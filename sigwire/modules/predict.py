@@ -180,7 +180,7 @@ class Predict(ReadingCalls[P, S], Predictor):
         super().__init__(callbacks)
         self.signature: SignatureClass = signature_of(signature)
         self.evidence: EvidenceOption = None if evidence is None else _check_evidence(evidence)
-        self.decisions: DecisionRules = {} if decisions is None else dict(decisions)
+        self.decisions: DecisionRules = {} if decisions is None else dict(_check_decisions(decisions))
         self.config: dict[str, object] = _check_config(config)
         self.max_reasks: int | None = None if max_reasks is None else _check_reasks(max_reasks)
         check_config(Predict, config, lm)
@@ -442,6 +442,7 @@ def without_thinking(capabilities: Capabilities) -> Capabilities:
 # Keywords that would be sent as request options, and what to write.
 _NO_OPTIONS: Mapping[str, str] = {
     "adapter": "adapter is a setting (calling Predict). Write configure(adapter=...), or with context(adapter=...).",
+    "decisions": "decisions are an attribute and no option of a call (calling Predict). Write predict.decisions = {...}.",
     "max_repairs": "max_repairs is now max_reasks (calling Predict). Write max_reasks=1.",
 }
 
@@ -520,6 +521,12 @@ def _check_evidence(given: object) -> EvidenceOption:
     from sigwire.modules.deciding import check_evidence
 
     return cast("EvidenceOption", check_evidence(given))
+
+
+def _check_decisions(given: DecisionRules) -> DecisionRules:
+    from sigwire.modules.deciding import check_decisions
+
+    return check_decisions(given, "making a Predict")
 
 
 def _load_lm(state: object, unsafe: bool) -> LanguageModel | None:

@@ -14,13 +14,16 @@ from __future__ import annotations
 
 import dataclasses
 import typing
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
 from types import UnionType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+
+from pydantic_core import PydanticCustomError
+from pydantic_core.core_schema import no_info_after_validator_function
 
 from sigwire.core.evidence import DecisionRule, Evidence, Question, index_of, label_of
 from sigwire.core.json import JsonObject
@@ -33,7 +36,8 @@ from sigwire.signatures.annotations import allows_none, strip_annotated
 from sigwire.signatures.fields import CHECKS, FieldSpec, SignatureSpec
 
 if TYPE_CHECKING:
-    from pydantic.annotated_handlers import GetJsonSchemaHandler
+    from pydantic.annotated_handlers import GetCoreSchemaHandler, GetJsonSchemaHandler
+    from pydantic_core import CoreSchema
 
 __all__ = [
     "Criteria",
@@ -55,6 +59,7 @@ class Criteria(ChecksKeywords):
     ``Criteria({value: description})`` describes values of a ``bool``, ``Literal`` or ``Enum``, or of the members of a list of
     these; also of some of them only. ``Criteria("none", "minor", ("severe", "someone is hurt"))`` has 2 to 10 ordered levels of
     a ``float`` (the value is the mean level) or an ``int`` (a level), numbered from 0: a text, or a label with its description.
+    A number outside of the levels is no value of the output.
 
     Raises ``SignatureError`` for fewer than 2 or more than 10 levels, an empty label, and equal labels.
 
@@ -114,6 +119,19 @@ class Criteria(ChecksKeywords):
                 raise KeyError(label)
             made.descriptions[key] = text
         return made
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Refuse a number outside of the levels."""
+        schema = handler(source)
+        return no_info_after_validator_function(self._level_of, schema) if self.levels else schema
+
+    def _level_of(self, number: Any) -> Any:
+        last = len(self.levels) - 1
+        if isinstance(number, int | float) and not 0 <= number <= last:
+            (first, _), (highest, _) = self.levels[0], self.levels[-1]
+            facts = {"first": first, "last": last, "highest": highest}
+            raise PydanticCustomError("level", "should be a level from 0 ({first}) to {last} ({highest})", facts)
+        return number
 
     def __get_pydantic_json_schema__(self, core_schema: Any, handler: GetJsonSchemaHandler) -> JsonObject:
         schema: JsonObject = dict(cast("Any", handler(core_schema)))
@@ -186,20 +204,95 @@ def criteria_of(metadata: tuple[Any, ...]) -> list[Criteria]:
     return [each for each in metadata if isinstance(each, Criteria)]
 
 
-def criteria_texts(spec: FieldSpec) -> dict[str, str]:
-    """Return the descriptions of the criteria around the type of an output, by label. Those inside of its type are left out."""
-    found = criteria_of(spec.metadata)
-    return found[0].texts if found else {}
+class _CriterionText:
+    """Metadata: another description of a value or level of an output inside of a type, in its JSON Schema."""
+
+    __slots__ = ("_keys", "label", "path", "text")
+
+    def __init__(self, output: DecidingOutput, label: str, text: str) -> None:
+        self.path, self._keys = ".".join(output.steps), output.keys[1:]
+        self.label, self.text = label, text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _CriterionText) and (self.path, self.label, self.text) == (
+            other.path,
+            other.label,
+            other.text,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.path, self.label, self.text))
+
+    def __repr__(self) -> str:
+        return short_repr(f"{self.path}: {self.label}: {self.text}", MOST_IN_REPR)
+
+    def __get_pydantic_json_schema__(self, core_schema: Any, handler: GetJsonSchemaHandler) -> JsonObject:
+        return self._changed(handler(core_schema), self._keys, handler.resolve_ref_schema)
+
+    def _changed(self, schema: Any, keys: tuple[str, ...], resolve: Callable[[Any], Any]) -> JsonObject:
+        """Return a schema with the text at the end of ``keys``; definitions on the way are written into it."""
+        if any(name in schema for name in ("x-criteria", "x-levels")):
+            return self._described(schema)
+        for union in ("anyOf", "oneOf", "allOf"):
+            if union in schema:
+                return {**schema, union: [self._changed(each, keys, resolve) for each in schema[union]]}
+        node = resolve(schema)
+        name = keys[0] if keys else "items"
+        parts: Any = node.get("properties", {}) if keys else node
+        if name not in parts:
+            return cast(JsonObject, schema)
+        changed = {**parts, name: self._changed(parts[name], keys[1:], resolve)}
+        return {**node, "properties": changed} if keys else changed
+
+    def _described(self, schema: Any) -> JsonObject:
+        levels: Any = [
+            {**level, "description": self.text} if level["label"] == self.label else level
+            for level in schema.get("x-levels", ())
+        ]
+        return {
+            **schema,
+            **({"x-levels": levels} if levels else {"x-criteria": {**schema["x-criteria"], self.label: self.text}}),
+        }
 
 
-def with_criterion(spec: FieldSpec, label: str, text: str) -> FieldSpec:
-    """Return an output with another description of a value or level. Raises ``KeyError`` if its criteria have no such label."""
-    found = criteria_of(spec.metadata)
-    if not found:
-        raise KeyError(label)
-    changed = found[0].with_text(label, text)
+def criteria_texts(spec: FieldSpec, *, has_bare_levels: bool = False) -> dict[str, dict[str, str]]:
+    """Return the descriptions of criteria of an output, by path and label; those of members of its models too.
+
+    ``has_bare_levels``: levels without a description are among them, with an empty one.
+    """
+    if spec.role != "value":
+        return {}
+    changed = {(each.path, each.label): each.text for each in spec.metadata if isinstance(each, _CriterionText)}
+    found: dict[str, dict[str, str]] = {}
+    for output in _of_field(spec):
+        if output.criteria is not None:
+            path, texts = ".".join(output.steps), output.criteria.texts
+            texts = dict(output.criteria.levels) or texts if has_bare_levels else texts
+            own = {label: changed.pop((path, label), text) for label, text in texts.items()}
+            found.setdefault(path, own)
+    for (path, label), text in changed.items():  # of levels that had none
+        found[path][label] = text
+    return found
+
+
+def with_criterion(spec: FieldSpec, path: str, label: str, text: str) -> FieldSpec:
+    """Return an output with another description of a value or level. Raises ``KeyError`` if it has no such criteria."""
+    output = next((each for each in _of_field(spec) if ".".join(each.steps) == path and each.criteria), None)
+    if output is None or output.criteria is None:
+        raise KeyError(path)
+    changed = output.criteria.with_text(label, text)
+    if criteria_texts(spec)[path].get(label) == text:
+        return spec
     info = copy(spec.info)
-    info.metadata = [changed if each is found[0] else each for each in info.metadata]
+    if any(each is output.criteria for each in info.metadata):
+        info.metadata = [changed if each is output.criteria else each for each in info.metadata]
+    else:
+        rest = [
+            each
+            for each in info.metadata
+            if not isinstance(each, _CriterionText) or (each.path, each.label) != (path, label)
+        ]
+        info.metadata = [*rest, _CriterionText(output, label, text)]
     return replace(spec, metadata=tuple(info.metadata), _info=info)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Unpack, cast
 
+from sigwire.core.evidence import least_confidence
 from sigwire.core.json import JsonValue
 from sigwire.errors import BudgetSpent, ConfigurationError
 from sigwire.evaluate.cell import Cell
@@ -55,8 +56,8 @@ class Calibrate(Optimizer):
     ``None`` if no policy passes; then the student is returned, and the report has the reason. The program is a ``Cascade``, or
     a predictor, whose ``fields`` get one least confidence. Fit rules of outputs first, and on other rows.
 
-    ``fields``: the paths that count, by default all with evidence; of a cascade with ``risk`` they are its own. No person is
-    asked during a search.
+    ``fields``: the paths that count, by default all with evidence; for the bound of a cascade, those of the cascade. No person
+    is asked during a search.
 
     Cost: each row is run once, whatever is tried: the answers of equal requests are kept. Of a cascade each stage is run once a
     row. A number that changes a later request costs that request.
@@ -108,13 +109,11 @@ class Calibrate(Optimizer):
                 f"Calibrate(risk=) takes a Cascade or a Predict, not {type(student).__name__} (compiling). Compile the part "
                 "that decides."
             )
-        if self.risk is not None and self.fields is not None and isinstance(student, Cascade):
-            own = "all outputs" if student.fields is None else ", ".join(student.fields)
-            if {*self.fields} != {*(student.fields or ())}:
-                raise ConfigurationError(
-                    f"Calibrate(fields=) counts {', '.join(self.fields)}, and the runs of the cascade count {own} (compiling). "
-                    "The bound would not be of its runs: leave fields out, and make the Cascade with fields=."
-                )
+        if self.risk is not None and isinstance(student, Cascade) and self.fields is not None:
+            raise ConfigurationError(
+                "A bound of a Cascade counts the fields of the Cascade (compiling). Give fields= to the Cascade, not to "
+                "Calibrate."
+            )
         return found
 
     def _setup(self, student: Module, teacher: Module, rows: Rows, task: Task) -> EngineSetup:
@@ -151,12 +150,13 @@ class Calibrate(Optimizer):
         """Run the student, which does not abstain, and keep the evidence of its outputs."""
         first = fit.without_abstention()
         rows = task.train
+        # An answer of one that asks for evidence may have no usable probabilities.
+        is_plain = is_one_call(self._student) and all(each.evidence is None for each in self._student.predictors())
         for part in (rows[:1], rows[1:]):  # the first row shows whether there is evidence
             cells = yield from measure(first, part, traced=True)
             for row, cell in zip(part, cells, strict=True):
                 fit.observe(row, cell)
-            is_read = all(cell.failure is None and not cell.without_evidence for cell in cells)
-            if not fit.outputs and is_one_call(self._student) and is_read:
+            if not fit.outputs and is_plain and all(cell.failure is None for cell in cells):
                 raise ConfigurationError(no_evidence_text(None, ()))
         known = [output.path for output in fit.outputs.values()]
         for path in self.fields or ():
@@ -182,7 +182,7 @@ class Calibrate(Optimizer):
             cells.append((yield from measure(stage, (*train, *val))))
         if task.plan:
             return task.baseline
-        table = list(zip(*(self._stage_rows(found) for found in cells), strict=True))
+        table = list(zip(*(self._stage_rows(at, found) for at, found in enumerate(cells)), strict=True))
         own, other = table[: len(train)], table[len(train) :]
         path = policies(own, risk)
         start = start_of(own, path, risk) if path else 0
@@ -222,13 +222,10 @@ class Calibrate(Optimizer):
         numbers = {slot: cast(JsonValue, replace(rules[slot], least=policy[0]).to_json()) for slot in paths}
         return task.baseline.with_numbers(numbers)
 
-    def _stage_rows(self, cells: Sequence[Cell]) -> list[StageRow]:
+    def _stage_rows(self, stage: int, cells: Sequence[Cell]) -> list[StageRow]:
         """Return confidence and loss of one stage on each row. A stage that is unsure by its own rules does not answer."""
         found: list[StageRow] = []
-        has_evidence, fields = _has_evidence(cells), self._counted_fields()
-        known = dict.fromkeys(path for cell in cells for path in (*cell.evidence, *cell.without_evidence))
-        if has_evidence and (missing := [path for path in fields or () if path not in known]):
-            raise ConfigurationError(no_evidence_text(missing[0], [*known]))
+        paths = self._counted_paths(stage, cells)
         for cell in cells:
             if cell.failure is not None:
                 is_unsure = cell.failure.type == "Unsure"
@@ -237,19 +234,27 @@ class Calibrate(Optimizer):
             score = cell.score
             if score is None or not 0 <= score <= 1:
                 raise MetricError(f"A bound needs a metric from 0 to 1, and it returned {score} (calibrating).")
-            found.append(StageRow(self._confidence(cell, fields) if has_evidence else 1.0, 1 - score))
+            found.append(StageRow(least_confidence(_confidences(cell), paths)[1] if paths else 1.0, 1 - score))
         return found
 
-    def _counted_fields(self) -> tuple[str, ...] | None:
-        """Return the paths whose confidence decides in a run: those of a cascade are its own."""
-        return self._student.fields if isinstance(self._student, Cascade) else self.fields
+    def _counted_paths(self, stage: int, cells: Sequence[Cell]) -> tuple[str, ...]:
+        """Return the paths that count for a stage; none if it gives no evidence, so that it answers always."""
+        seen = dict.fromkeys(path for cell in cells for path in cell.evidence)
+        if not seen:
+            return ()
+        if isinstance(self._student, Cascade):
+            paths = self._student.counted_paths(stage, seen)
+        else:
+            own = [slot.partition(".decisions.")[2] for slot in rules_of(self._student)]
+            paths = tuple(dict.fromkeys((*own, *seen))) if self.fields is None else self.fields
+            seen |= dict.fromkeys(own)
+        if missing := [path for path in paths if path not in seen]:
+            raise ConfigurationError(no_evidence_text(missing[0], [*seen]))
+        return paths
 
-    def _confidence(self, cell: Cell, fields: Collection[str] | None) -> float:
-        """Return the least confidence of the outputs that count, as a run has it; -1 if one of them lacks its evidence."""
-        if any(fields is None or path in fields for path in cell.without_evidence):
-            return -1.0
-        paths = [path for path in cell.evidence if fields is None or path in fields]
-        return min((cast(float, cell.evidence[path].get("confidence", 0.0)) for path in paths), default=1.0)
+
+def _confidences(cell: Cell) -> dict[str, float]:
+    return {path: cast(float, each.get("confidence", 0.0)) for path, each in cell.evidence.items()}
 
 
 def _two_sets(task: Task) -> tuple[Sequence[str], Sequence[str]]:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import io
+import re
 from typing import Annotated
+
+from pydantic import BaseModel
 
 import sigwire
 from sigwire.core.example import Example
 from sigwire.lm.fake import FakeLM
 from sigwire.modules.agents.react import ReAct
-from sigwire.modules.cascade import Cascade
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
 from sigwire.show.card import HasCard
@@ -74,14 +76,6 @@ def test_card_of_a_program_names_models_that_differ() -> None:
     assert "of the settings" in text
 
 
-def test_card_and_repr_of_a_cascade_have_the_numbers_of_its_stages() -> None:
-    cascade = Cascade([Predict("ticket -> urgent: bool"), Predict("ticket -> urgent: bool")], least=[0.9, None])
-    assert repr(cascade).splitlines()[-1] == "policy = CascadeLeast([0.9, None])"
-    lines = text_of(cascade).splitlines()
-    assert lines[0] == "Cascade  2 predictors"
-    assert lines[-1].split(maxsplit=2) == ["policy", "CascadeLeast", "[0.9, None]"]
-
-
 def test_card_of_a_predictor_folds_signature_and_demos() -> None:
     predict = Predict("message -> topic", max_reasks=2, stop=["x"])
     predict.demos = [{"message": "Where is my parcel?", "topic": "delivery"}]
@@ -104,13 +98,22 @@ def test_class_of_the_user_may_have_a_card_of_its_own() -> None:
 
 
 def test_card_of_a_signature_has_the_criteria_of_its_outputs() -> None:
+    class Part(BaseModel):
+        loud: Annotated[bool, sigwire.Criteria({True: "shouts"})] | None
+
     class Triage(sigwire.Signature):
         """Sort a ticket."""
 
         ticket: str = sigwire.InputField()
         urgent: Annotated[bool, sigwire.Criteria({True: "service is down"})] = sigwire.OutputField()
         harm: Annotated[int, sigwire.Criteria("none", ("severe", "someone is hurt"))] = sigwire.OutputField()
+        part: Part = sigwire.OutputField()
 
     text = text_of(Triage)
-    assert "urgent criteria  true: service is down" in text
-    assert "severe: someone is hurt" in text
+    assert re.search(r"urgent criteria +true: service is down", text)
+    assert re.search(r"harm criteria +none\n +severe: someone is hurt", text)
+    assert re.search(r"part.loud criteria +true: shouts", text)
+    changed = Triage.load_state({"criteria": {"part.loud": {"true": "many marks"}, "harm": {"none": "well"}}})
+    assert re.search(r"part.loud criteria +true: many marks", text_of(changed))
+    assert re.search(r"harm criteria +none: well", text_of(changed))
+    assert "part.loud: true: many marks" in repr(changed.spec.by_name["part"].metadata)
