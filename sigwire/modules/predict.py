@@ -225,9 +225,8 @@ class Predict(ReadingCalls[P, S], Predictor):
         )
         tools = overlay.tools if overlay else plan.tools_of(inputs) if reader.tools_name is not None else ()
         used_ids = UsedCallIds(inputs.get(reader.history_name)) if reader.history_name is not None else ()
-        call = CallContext(self, lm, plan, tools, used_ids, overlay)
+        call = CallContext(self, lm, plan, tools, used_ids, overlay, deciding)
         call.warning = default_model_warning() if own_lm is None else None
-        call.deciding = deciding
         adapter = cast("Adapter", plan.setup.adapter)
         if (other := adapter.fallback()) is not None:
             call.fallback = partial(self._fallback, call, other, signature, options, inputs, demos)
@@ -451,8 +450,9 @@ def _check_reasks(given: Any) -> int:
 
 def _resolve_reasks(given: int | None, lm: LanguageModel, adapter: Adapter, values: Settings) -> int:
     """Return the number of re-asks: of the call or the module, else of the model, of the adapter, of the settings."""
-    asked = (given, getattr(lm, "max_reasks", None), adapter.max_reasks)
-    found = next((number for number in asked if number is not None), values.max_reasks)
+    found = given if given is not None else getattr(lm, "max_reasks", None)
+    if found is None:
+        found = values.max_reasks if adapter.max_reasks is None else adapter.max_reasks
     return found if type(found) is int and 0 <= found <= 1_000 else _check_reasks(found)
 
 
