@@ -365,8 +365,11 @@ def normalized(masses: Sequence[float]) -> tuple[float, ...] | None:
     >>> normalized((1.0, 3.0)), normalized((0.0, 0.0)), normalized((-1.0, 2.0))
     ((0.25, 0.75), None, None)
     """
-    total = math.fsum(masses) if all(math.isfinite(mass) and mass >= 0 for mass in masses) else 0.0
-    return tuple(mass / total for mass in masses) if total > 0 and math.isfinite(total) else None
+    try:
+        total = math.fsum(masses) if masses and min(masses) >= 0 else 0.0
+    except OverflowError:
+        return None
+    return tuple([mass / total for mass in masses]) if 0 < total < math.inf else None
 
 
 def read_evidence(data: object, question: Question) -> tuple[tuple[float, ...], object] | None:

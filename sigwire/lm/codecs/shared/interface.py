@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class WireProfile:
     """The differences of one host from a wire. Each wire has a subclass; a compatible host is an instance with other values.
 
