@@ -60,9 +60,7 @@ def _choice(
 ) -> tuple[Choice, tuple[LMWarning, ...]]:
     asked = [question for question in questions if question.is_asked]
     answers = _answers_by_path(body["answers"], asked, target)
-    evidence: JsonObject = {
-        question.path: _read_answer(question, answers[question.path], target) for question in asked
-    }
+    evidence: JsonObject = {question.path: _read_answer(question, answers[question.path], target) for question in asked}
     refused = {path for path, each in evidence.items() if "refused" in object_of(each)}
     # A list is decided by all its members.
     lists = {question.keys for question in questions if question.path in refused}
@@ -107,9 +105,7 @@ def _decide(question: AskedQuestion, evidence: Mapping[str, JsonValue], is_refus
 # --- answers
 
 
-def _answers_by_path(
-    given: JsonValue, asked: Sequence[AskedQuestion], target: _Target
-) -> Mapping[str, JsonObject]:
+def _answers_by_path(given: JsonValue, asked: Sequence[AskedQuestion], target: _Target) -> Mapping[str, JsonObject]:
     """Return the answer to each question. Raises for an unknown, a missing and a double name."""
     paths = {each.name: each.path for each in asked}
     found: dict[str, JsonObject] = {}
@@ -163,25 +159,33 @@ _KEY_TYPES = frozenset({str, int, bool})  # an answer may have a list in place o
 def _shares(question: AskedQuestion, given: JsonValue, target: _Target) -> list[JsonValue]:
     """Return the probability of each value, in the order of the question."""
     if target.profile.form == "listed":
-        members = [each if isinstance(each, dict) else {} for each in (given if isinstance(given, list) else ())]
-        pairs = [(each.get("value"), each.get("probability")) for each in members]
+        members = given if isinstance(given, list) else ()
+        pairs = [
+            (each.get("value"), each.get("probability")) if isinstance(each, dict) else (None, None) for each in members
+        ]
     else:
         pairs = [*object_of(given).items()]
-    shares: dict[int, float] = {}
+    shares: list[Any] = [None] * len(question.places)
     for key, share in pairs:
         at = _place_of(key, question, target)
-        if at in shares:
+        if shares[at] is not None:
             raise _misfit(f"answer {question.path!r}: the value {key!r:.80} came twice", target)
         shares[at] = _probability(share, question, target)
-    if len(shares) < len(question.places):
-        missing = next(key for (_, key), at in question.places.items() if at not in shares)
+    if None in shares:
+        missing = [key for _, key in question.places][shares.index(None)]
         raise _misfit(f"answer {question.path!r}: the value {missing!r:.80} is missing", target)
-    # Hosts round to two decimals, and round no zero up.
-    whole = [shares[at] for at in range(len(shares))]
-    total, most = math.fsum(whole), 0.005 * (len(whole) - whole.count(0))
-    if not -0.005 * len(whole) - 1e-6 <= total - 1 <= most + 1e-6 or not total:
-        raise _misfit(f"answer {question.path!r}: probabilities sum to {total:.6g}", target)
-    return [*whole]
+    if not _is_whole(shares):
+        raise _misfit(f"answer {question.path!r}: probabilities sum to {math.fsum(shares):.6g}", target)
+    return shares
+
+
+def _is_whole(shares: Sequence[float]) -> bool:
+    """Return True if probabilities sum to 1, as nearly as hosts round: to two decimals, and no zero up."""
+    excess = math.fsum(shares) - 1
+    if abs(excess) <= 1e-6:
+        return True
+    least, most = -0.005 * len(shares) - 1e-6, 0.005 * sum(share > 0 for share in shares) + 1e-6
+    return least <= excess <= most and any(shares)
 
 
 def _score(question: AskedQuestion, answer: JsonObject, target: _Target) -> JsonValue:
