@@ -124,13 +124,11 @@ def _read(
     if output.kind == "score" and isinstance(value, float) and value.is_integer():
         value = int(value)
     start, end = (len(text[:at].encode()) for at in place)
-    forms = _forms(output.kind, output.values)
+    labels = [_label(output.kind, each) for each in output.values]
     written = _squeeze(encoded[start:end])
-    if [at for at, each in enumerate(forms) if any(form.equals(written) for form in each)] != [
-        index_of(output.values, value)
-    ]:
+    if [at for at, label in enumerate(labels) if label.equals(written)] != [index_of(output.values, value)]:
         return LabelReading(problem="its text in the answer is no label")
-    masses, coverage = _masses(tokens, encoded, start, end, forms)
+    masses, coverage = _masses(tokens, encoded, start, end, labels)
     found = normalized(masses)
     return LabelReading(problem="no token fits a label") if found is None else LabelReading(found, min(coverage, 1.0))
 
@@ -154,9 +152,11 @@ def _read_member(
     absent, coverage = 1.0, 1.0
     for number, (before, after) in enumerate(pairwise(ends)):
         opening, closing = ("[", "[]") if number == 0 else (",", "]")
-        forms = [[_LabelForm(_squeeze(f"{opening}{dumps(member)}".encode()))] for member in map(_plain, members)]
+        texts = [_squeeze(f"{opening}{dumps(_plain(member))}".encode()) for member in members]
+        mark = _LabelForm(closing.encode(), is_mark=True)
+        labels = [_Label([form]) for form in (*map(_LabelForm, texts), mark)]
         start, end = len(text[:before].encode()), len(text[:after].encode())
-        masses, covered = _masses(tokens, encoded, start, end, [*forms, [_LabelForm(closing.encode(), is_mark=True)]])
+        masses, covered = _masses(tokens, encoded, start, end, labels)
         shares = normalized(masses)
         if shares is None:
             return LabelReading(problem="no token fits a member")
@@ -190,21 +190,43 @@ class _LabelForm(NamedTuple):
         return self.is_mark or self.text.endswith(b'"') or bool(_ENDS.match(written[len(self.text) :]))
 
 
+class _Label:
+    """The forms of a value, also by their first letter: most alternatives of a token begin like none."""
+
+    def __init__(self, forms: Sequence[_LabelForm]) -> None:
+        self._forms = forms
+        self._empty = [form for form in forms if not form.text]  # the label is white space
+        self._by_head: dict[bytes, list[_LabelForm]] = {}
+        for form in forms:
+            self._by_head.setdefault(form.text[:1].lower(), [*self._empty]).append(form)
+
+    def equals(self, written: bytes) -> bool:
+        return any(form.equals(written) for form in self._forms)
+
+    def fits(self, written: bytes, folded: bytes) -> bool:
+        """Return True if the value may go on from ``written``, or if ``written`` has it as a whole."""
+        if not written:
+            return True
+        for form in self._by_head.get(folded[:1], self._empty):
+            given = folded if form.folds else written
+            if form.text.startswith(given) or (given.startswith(form.text) and form.ends(given)):
+                return True
+        return False
+
+
 _ENDS = re.compile(rb"(?![A-Za-z0-9_\-\x80-\xff]|\.[0-9])")
-_BOOL_FORMS = {
-    value: [_LabelForm(form.encode(), folds=True) for word in words.split() for form in (word, f'"{word}"')]
+_BOOL_LABELS = {
+    value: _Label([_LabelForm(form.encode(), folds=True) for word in words.split() for form in (word, f'"{word}"')])
     for value, words in ((True, "true yes y t on 1"), (False, "false no n f off 0"))
 }
 
 
-def _forms(kind: str, values: Sequence[object]) -> list[list[_LabelForm]]:
-    return [list(_forms_of(kind, value)) for value in values]
+def _label(kind: str, value: object) -> _Label:
+    return _BOOL_LABELS[value] if isinstance(value, bool) else _Label([*_forms_of(kind, value)])
 
 
 def _forms_of(kind: str, value: object) -> Iterator[_LabelForm]:
-    if isinstance(value, bool):
-        yield from _BOOL_FORMS[value]
-    elif value is None:
+    if value is None:
         yield from (_LabelForm(b"null"), _LabelForm(b"None"), _LabelForm(b'"null"'))
     elif kind == "score":
         yield from (_LabelForm(f"{value}".encode()), _LabelForm(f"{value}.0".encode()))
@@ -220,11 +242,11 @@ def _squeeze(text: bytes) -> bytes:
 
 
 def _masses(
-    tokens: _AnswerTokens, text: bytes, start: int, end: int, forms: Sequence[Sequence[_LabelForm]]
+    tokens: _AnswerTokens, text: bytes, start: int, end: int, labels: Sequence[_Label]
 ) -> tuple[list[float], float]:
     """Return the mass of each label for the value in ``text[start:end]``, and the mass that fitted one label alone."""
-    masses, covered, carried = [0.0] * len(forms), 0.0, 1.0
-    fitting = list(range(len(forms)))
+    masses, covered, carried = [0.0] * len(labels), 0.0, 1.0
+    fitting = list(range(len(labels)))
     for number in range(bisect_right(tokens.ends, start), len(tokens.ends)):
         token, token_end = tokens.texts[number], tokens.ends[number]
         if not token:
@@ -234,18 +256,18 @@ def _masses(
         written = text[start : max(start, token_start)]
         for other, probability in alternatives.items():
             rest = _without_lead(other, lead)
-            found = [] if rest is None else _fitting(_squeeze(written + rest), forms, fitting)
+            found = [] if rest is None else _fitting(_squeeze(written + rest), labels, fitting)
             if other == token and len(found) > 1 and token_start < end:
                 continue  # the written text goes on
             for at in found:
                 masses[at] += carried * probability / len(found)
             covered += carried * probability if len(found) == 1 else 0.0
-        fitting = _fitting(_squeeze(text[start:token_end]), forms, fitting)
+        fitting = _fitting(_squeeze(text[start:token_end]), labels, fitting)
         if len(fitting) < 2 or token_start >= end:
             return masses, covered
         carried *= alternatives[token]
     whole = _squeeze(text[start:end])
-    complete = [at for at in fitting if any(form.equals(whole) for form in forms[at])] or fitting
+    complete = [at for at in fitting if labels[at].equals(whole)] or fitting
     for at in complete:  # the text ended before another label could
         masses[at] += carried / len(complete)
     return masses, covered
@@ -261,18 +283,9 @@ def _without_lead(token: bytes, lead: bytes) -> bytes | None:
     return b"" if lead.startswith(token) else None
 
 
-def _fitting(written: bytes, forms: Sequence[Sequence[_LabelForm]], among: Sequence[int]) -> list[int]:
-    """Return the labels that may go on from ``written``, or that it has as a whole."""
+def _fitting(written: bytes, labels: Sequence[_Label], among: Sequence[int]) -> list[int]:
     folded = written.lower()
-    return [at for at in among if _is_fitting(written, folded, forms[at])]
-
-
-def _is_fitting(written: bytes, folded: bytes, forms: Sequence[_LabelForm]) -> bool:
-    for form in forms:  # a generator would cost a frame for each of 20 alternatives
-        given = folded if form.folds else written
-        if form.text.startswith(given) or (given.startswith(form.text) and form.ends(given)):
-            return True
-    return False
+    return [at for at in among if labels[at].fits(written, folded)]
 
 
 # --- stated ------------------------------------------------------------------------------------------
