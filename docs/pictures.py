@@ -6,6 +6,7 @@ written as PNG with a palette. The files differ a little between runs, because t
 
 from __future__ import annotations
 
+import re
 import runpy
 import shutil
 import struct
@@ -14,7 +15,7 @@ import sys
 import tempfile
 import zlib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import sigwire
@@ -22,7 +23,7 @@ import sigwire
 __all__ = ["PICTURES", "browser", "chromium", "main", "with_palette"]
 
 ROOT = Path(__file__).resolve().parent.parent
-PICTURES = ("run.png", "evaluation.png", "report.png")
+PICTURES = ("run.png", "evaluation.png", "report.png", "calibration.png", "offline-calibration.png")
 PAGE = """<!doctype html><meta charset="utf-8"><meta name="color-scheme" content="light">
 <body style="margin:12px;background:#fff;color:#1f2328">{html}"""
 CARD_WIDTH = 700
@@ -59,6 +60,21 @@ def pictures() -> Iterator[tuple[str, bytes]]:
             yield picture, photographed(page, CARD_WIDTH)
         result.to_html(folder / "report.html")
         yield "report.png", photographed(folder / "report.html", 1080, height=860, scale=1.2)
+        for picture, results in (("calibration.png", make["triage"]()), ("offline-calibration.png", make["offline"]())):
+            page = folder / f"{picture}.html"
+            page.write_text(reliability_page(results, folder / "run.html"), encoding="utf-8")
+            yield picture, photographed(page, CARD_WIDTH if len(results) > 1 else 500)
+
+
+def reliability_page(results: Iterable[sigwire.EvaluationResult], page: Path) -> str:
+    """Return a page with the reliability plots of the reports of some evaluations. ``page``: where a report is written."""
+    figures, style = list[str](), ""
+    for result in results:
+        result.to_html(page)
+        text = page.read_text(encoding="utf-8")
+        style = text[text.index("<style>") : text.index("</style>") + len("</style>")]
+        figures += re.findall(r"<figure><figcaption>calibration .*?</figure>", text, re.DOTALL)
+    return PAGE.format(html=f'{style}<div class="plots">{"".join(figures)}</div>')
 
 
 # --- the browser -------------------------------------------------------------------------------------

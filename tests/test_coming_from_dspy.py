@@ -277,6 +277,21 @@ def _tests(_: Path) -> None:
     assert follower(q="2+2?", demos=[dspy.Example(q="2+2?", answer="4")]).answer == "4"
 
 
+@row("decisions")
+def _decisions(folder: Path) -> None:
+    signature = dspy.Signature("note -> open: bool")
+    predict = dspy.Predict(signature)
+    predict.fields = {"open": {"threshold": 0.8}}
+    predict.set_criteria("open", {"true": "lights are on"})
+    predict.save(folder / "open.json")
+    loaded = dspy.Predict(signature)
+    loaded.load(folder / "open.json")
+    assert loaded.get_criteria("open") == {"true": "lights are on"}
+    with dspy.context(lm=dspy.DummyLM([{"open": {"noul": 0.75}}])):
+        assert loaded(note="x").open is False
+    assert {"Choice", "Noul", "ReAnchor", "Score", "TypeSafe"} <= {*dspy.experimental.__all__}
+
+
 # --- different ------------------------------------------------------------------------------------------------
 
 

@@ -63,7 +63,10 @@ USED = {
 USED_BY: dict[type, set[str]] = {dspy.Module: {"__call__", "acall"}, dspy.ReAct: {"truncate_trajectory"}}
 # Methods of sigwire's own steps, by the classes whose calls use them; a module of the user calls its own.
 HOOKS: dict[type, set[str]] = {
-    **{base: {"plan_for", "prepare_inputs", "settings_of_call"} for base in (sigwire.Predict, dspy.Predict)},
+    **{
+        base: {"decide_call", "plan_for", "prepare_inputs", "settings_of_call"}
+        for base in (sigwire.Predict, dspy.Predict)
+    },
     **{base: {"prepare_inputs", "run_fields", "turn_steps"} for base in (sigwire.ReAct, dspy.ReAct)},
 }
 # Methods that only the user calls, or another method of this list: an override is called as any method of Python is.
@@ -88,6 +91,7 @@ CALLED_BY_USERS = {
         "reset", "reset_copy", "resume", "resume_stream", "save", "session", "set_lm", "show", "update_config",
         "tool_source",  # a tool calls it when it is made: tests/core/tools/test_module_tool.py
         "names_for_search", "request_of",  # conversations that fold, and their summaries, call them: tests/modules/context
+        "fields", "get_criteria", "set_criteria",  # tests/dspy/behaviours/decisions.py
         "loop_options",  # saving calls it: tests/dspy/test_text_loop.py
         "takes_text_loop", "use_text_loop",  # streams and loaders of the door do: tests/dspy/test_text_loop.py
     },

@@ -37,12 +37,17 @@ __all__ = ["LabelReading", "read_logprobs", "read_stated", "stated_name", "state
 
 
 class LabelReading(NamedTuple):
-    """The distribution of an output, or the reason why it has none. ``repair``: what had to be changed to read it."""
+    """The distribution of an output, or the reason why it has none. ``repair``: what had to be changed to read it.
+
+    ``answered``: what the backend itself answered, ``confidence``: its own, by its own formula.
+    """
 
     probabilities: tuple[float, ...] = ()
     coverage: float = 1.0
     problem: str = ""
     repair: str = ""
+    answered: Any = UNSET
+    confidence: float | None = None
 
 
 # --- log probabilities of tokens ---------------------------------------------------------------------

@@ -4,7 +4,8 @@
     Evidence       its probabilities, and what was decided      decide         value and confidence by a rule
 
 A choice carries evidence as JSON (``Choice.evidence``): by path ``{"values": [...], "probabilities": [...]}``, with "answered"
-if the backend itself answered, or ``{"refused": true}``. ``Evidence.of`` makes the typed value of a question from it.
+if the backend itself answered and "confidence" if it rates its answer, or ``{"refused": true}``. ``Evidence.of`` makes the
+typed value of a question from it.
 Labels: a text stands for itself, any other value for its JSON text (``true``, ``null``, ``3``).
 """
 
@@ -15,7 +16,7 @@ from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
-from typing import Any, Literal, TypeAlias, TypeGuard, cast
+from typing import Any, Literal, NamedTuple, TypeAlias, TypeGuard, cast
 
 from sigwire.core.json import JsonObject, JsonValue, Value, decoding, dumps
 from sigwire.core.narrow import is_mapping, is_object
@@ -24,8 +25,8 @@ from sigwire.errors import ConfigurationError, InputError
 from sigwire.keywords import ChecksKeywords
 
 __all__ = [
-    "DEFAULT_RULE", "DecisionRule", "Evidence", "EvidenceKind", "EvidenceSource", "Question", "decide", "index_of",
-    "label_of", "normalized", "read_evidence", "share_of_values",
+    "DEFAULT_RULE", "DecisionRule", "Evidence", "EvidenceKind", "EvidenceReading", "EvidenceSource", "Question", "decide",
+    "index_of", "label_of", "least_confidence", "normalized", "read_evidence", "share_of_values",
 ]  # fmt: skip
 
 EvidenceSource: TypeAlias = Literal["measured", "logprob", "sampled", "stated"]
@@ -196,7 +197,8 @@ class Evidence(Value, ChecksKeywords):
     (frequencies of several answers) or "stated" (written by the model). ``values`` and ``probabilities``: (True, False), the
     members as declared, ``None`` last, or level numbers from 0; their sum is 1. ``value``: decided, ``None`` if the output
     abstained; ``confidence``: its probability after the weights of the rule. ``answered``: the backend's own answer, ``UNSET``
-    if it answers with numbers only. ``coverage``: the share of the probability that was read by label; ``samples``: how many.
+    if it answers with numbers only. ``own_confidence``: that of the backend by its own formula, if it
+    gives one. ``coverage``: the share of the probability that was read by label; ``samples``: how many.
 
     >>> evidence = Evidence.of(Question("urgent", "bool", (True, False)), (0.7, 0.3), "measured")
     >>> evidence.value, evidence.p(True), evidence.confidence
@@ -212,6 +214,7 @@ class Evidence(Value, ChecksKeywords):
     answered: Any = UNSET
     coverage: float = 1.0
     samples: int | None = None
+    own_confidence: float | None = None
 
     @classmethod
     def of(
@@ -238,14 +241,14 @@ class Evidence(Value, ChecksKeywords):
         position = index_of(self.values, value)
         if position is None:
             known = ", ".join(map(repr, self.values))
-            raise InputError(f"{value!r} is no value of this evidence. Its values are {known}.")
+            raise InputError(f"{value!r} is no value of this evidence (reading evidence). Its values are {known}.")
         return self.probabilities[position]
 
     @property
     def expected(self) -> float:
         """The mean level of a score, from 0. Raises ``InputError`` for evidence of another kind."""
         if self.kind != "score":
-            raise InputError(f"A {self.kind} has no mean level. Read p(value).")
+            raise InputError(f"A {self.kind} has no mean level (reading evidence). Read p(value).")
         return _mean(self.probabilities)
 
     def to_json(self) -> JsonObject:
@@ -263,7 +266,7 @@ class Evidence(Value, ChecksKeywords):
         """Return the evidence of a file with the values of the declared type. Raises ``InputError`` if they do not fit."""
         positions = [index_of(question.values, value) for value in self.values]
         if question.kind != self.kind or positions != list(range(len(question.values))):
-            raise InputError(f"Evidence of other values than {question.path!r} has. Ask again.")
+            raise InputError(f"Evidence of other values than {question.path!r} has (reading evidence). Ask again.")
         return replace(
             self,
             values=question.values,
@@ -347,6 +350,16 @@ def _mean(probabilities: Sequence[float]) -> float:
     return math.fsum(level * p for level, p in enumerate(probabilities))
 
 
+def least_confidence(confidences: Mapping[str, float], paths: Iterable[str]) -> tuple[str, float]:
+    """Return the path with the least confidence, and this confidence. One that lacks its evidence has the confidence 0.
+
+    >>> least_confidence({"urgent": 0.9, "queue": 0.7}, ["urgent", "queue"]), least_confidence({"urgent": 0.9}, ["queue"])
+    (('queue', 0.7), ('queue', 0.0))
+    """
+    path = min(paths, key=lambda each: confidences.get(each, 0.0))
+    return path, confidences.get(path, 0.0)
+
+
 def share_of_values(given: Iterable[object], values: Sequence[object]) -> tuple[float, ...]:
     """Return the frequency of each value in ``given``, in the order of ``values``; without any, all are 0.
 
@@ -374,8 +387,16 @@ def normalized(masses: Sequence[float]) -> tuple[float, ...] | None:
     return tuple([mass / total for mass in masses]) if 0 < total < math.inf else None
 
 
-def read_evidence(data: object, question: Question) -> tuple[tuple[float, ...], object] | None:
-    """Return the probabilities of a question in its JSON of ``Choice.evidence``, and what was answered (else ``UNSET``).
+class EvidenceReading(NamedTuple):
+    """The probabilities of a question, the backend's own answer (else ``UNSET``) and its own confidence."""
+
+    probabilities: tuple[float, ...]
+    answered: object = UNSET
+    confidence: float | None = None
+
+
+def read_evidence(data: object, question: Question) -> EvidenceReading | None:
+    """Return the numbers of a question in its JSON of ``Choice.evidence``.
 
     ``None`` if the question was refused, or if the JSON does not fit the question.
     """
@@ -396,4 +417,9 @@ def read_evidence(data: object, question: Question) -> tuple[tuple[float, ...], 
         return None
     answered = data.get("answered", UNSET)
     position = None if answered is UNSET else index_of(question.values, answered)
-    return found, UNSET if position is None else question.values[position]
+    confidence = data.get("confidence")
+    return EvidenceReading(
+        found,
+        UNSET if position is None else question.values[position],
+        confidence if _is_number(confidence) else None,
+    )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Self, TypeAlias, cast
 
-from sigwire.core.json import JsonObject, Value
+from sigwire.core.json import JsonObject, Value, decode_fields, decoding
 from sigwire.core.record import Meta, Record
 from sigwire.core.response import Attempt, LMWarning, Repair, Response, Usage, cost_of_attempts
 from sigwire.errors import InputError, SigwireError
@@ -32,7 +32,7 @@ class CallReport(Value, HasCard):
     ``own`` and ``own_warnings``: those of this call alone. ``cache``: whether its response is from the cache ("hit"), could
     be stored there ("miss"), or neither ("off"). ``repairs``: accepted deviations; ``mode``: how outputs were requested;
     ``evidence``: of the deciding outputs of the result, by path.
-    ``response``: of the outermost report, the last one. The JSON has no response and no evidence.
+    ``response``: of the outermost report, the last one. The JSON has no response.
 
     >>> from sigwire.core.example import Prediction
     >>> CallReport.of(Prediction(usage="heavy")).usage.input_tokens is None
@@ -73,7 +73,22 @@ class CallReport(Value, HasCard):
         """Return the report as JSON, without the response."""
         data = Value.to_json(self)
         del data["type"]  # of the values in unions
+        if self.evidence:
+            data["evidence"] = {path: each.to_json() for path, each in self.evidence.items()}
         return data
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, object]) -> Self:
+        """Decode the result of ``to_json``. Raises ``StateError`` for other data. Members of enums are their values."""
+        rest = {name: value for name, value in data.items() if name != "evidence"}
+        made = cls(**decode_fields(cls, rest))
+        if "evidence" not in data:
+            return made
+        from sigwire.core.evidence import Evidence  # few calls have evidence
+
+        with decoding("CallReport", data):
+            stored = cast("Mapping[str, Mapping[str, object]]", data["evidence"])
+            return replace(made, evidence={path: Evidence.from_json(each) for path, each in stored.items()})
 
     def __iter__(self) -> Iterator[CallReport]:
         """Yield this report and all inside it, each before its inner ones.

@@ -9,6 +9,7 @@ patched, and nothing in the core imports the door.
     agent_history     turns of agents in a ``History``        signatures        fields, and the names of dspy.signatures
     cache             DSPy's methods of the cache
     cached_functions  request_cache                           streamify         streamify, listeners, messages
+    called_models     objects that are called as models
     call_history      GLOBAL_HISTORY, inspect_history         streaming         the names of dspy.streaming
     callback          with_callbacks                          teleprompt        the optimizers, as in dspy.teleprompt
     clients           the names of dspy.clients               text_loop         DSPy's loop of an agent in text
@@ -18,6 +19,7 @@ patched, and nothing in the core imports the door.
     lm                LM, BaseLM, DummyLM                     datasets          Dataset, DataLoader, GSM8K, MATH
     marks             media in the text of a prompt           evaluate          the names of dspy.evaluate
     missing           names of DSPy that are not here         layouts           parts of the prompts of adapters
+    decisions         decided outputs, as in DSPy
     modules           Module, Predict, ChainOfThought         models, optimizers  parts of lm, of teleprompt
     paths             DSPy's module paths without a file      predict, primitives, utils  the names of DSPy's packages
     retrievers        Embeddings, Retrieve                    typesafe          TypeSafe, a client of System One

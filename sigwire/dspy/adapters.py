@@ -24,6 +24,7 @@ from sigwire.adapters.prompts.layout import Layout, VisibleFields
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.record import FieldValue, FieldValues
 from sigwire.core.response import Choice
+from sigwire.dspy.called_models import as_model
 from sigwire.dspy.layouts.asking import ask_steps, parse_steps, read_value, signature_of_values
 from sigwire.dspy.layouts.formats import described, with_formats
 from sigwire.dspy.layouts.hooked_plan import (
@@ -38,7 +39,6 @@ from sigwire.dspy.layouts.hooked_plan import (
 )
 from sigwire.dspy.layouts.shown_tools import with_shown_tools
 from sigwire.dspy.layouts.turns import with_answered_calls
-from sigwire.dspy.lm import as_model
 from sigwire.dspy.paths import add_paths
 from sigwire.dspy.tools import Tool, ToolCallResults, ToolCalls
 from sigwire.dspy.types import Audio, Code, File, History, Image, Reasoning, Type, is_reasoning

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from inspect import isroutine, signature
+from inspect import signature
 from itertools import pairwise
 from typing import Any, ClassVar, Self, cast
 
@@ -40,7 +40,7 @@ from sigwire.lm.providers.registry import find_provider
 from sigwire.lm.secrets import wrap_secrets
 from sigwire.observe.usage import counted_steps
 
-__all__ = ["LM", "LM_CLASS_STATE_KEY", "SCRIPTED_FINISH", "BaseLM", "DummyLM", "as_model"]
+__all__ = ["LM", "LM_CLASS_STATE_KEY", "SCRIPTED_FINISH", "BaseLM", "DummyLM"]
 
 LM_CLASS_STATE_KEY = "class"
 """The key of a model's class in its state; a ``load_state`` of yours removes it."""
@@ -244,52 +244,6 @@ def _placed(prompt: Any, messages: Any) -> tuple[Any, Any]:
 def _load_with(load: Callable[[type, FieldValues], BaseLM], cls: type, state: FieldValues, **options: object) -> BaseLM:
     """Call a ``load_state`` with DSPy's arguments, which are the class and the state."""
     return load(cls, state)
-
-
-class _CalledLM(BaseLM):
-    """A model that calls an object with messages. It has no state: a saved program omits it, as it omits the object."""
-
-    dump_state: Any = None
-
-    def __init__(self, called: Any) -> None:
-        self._called = called
-        super().__init__(str(getattr(called, "model", type(called).__name__)), cache=False)
-
-    def _can(self, name: str) -> bool:
-        return getattr(self._called, name, False) is True
-
-    @property
-    def supports_function_calling(self) -> bool:
-        return self._can("supports_function_calling")
-
-    @property
-    def supports_response_schema(self) -> bool:
-        return self._can("supports_response_schema")
-
-    def __call__(self, prompt: Any = None, messages: Any = None, **kwargs: Any) -> Any:
-        return self._called(messages=messages, **kwargs)
-
-    async def acall(self, prompt: Any = None, messages: Any = None, **kwargs: Any) -> Any:
-        awaited: Any = getattr(self._called, "acall", None)
-        if awaited is None:
-            return await to_thread(partial(self._called, messages=messages, **kwargs))
-        return await awaited(messages=messages, **kwargs)
-
-
-def as_model(lm: Any) -> Any:
-    """Return a language model; an object without requests is called with ``messages`` and returns texts or dicts.
-
-    Such an object may have ``model``, ``acall`` and the ``supports_...`` flags of DSPy. A stand-in made by ``unittest.mock``
-    is one too. A function, a class, and what cannot be called are returned as they are.
-
-    >>> class Says:
-    ...     def __call__(self, messages, **options):
-    ...         return [f"{len(messages)} message"]
-    >>> as_model(Says())(messages=[{"role": "user", "content": "Hi"}])
-    ['1 message']
-    """
-    is_model = isinstance(getattr(lm, "capabilities", None), Capabilities)
-    return lm if is_model or isinstance(lm, type) or isroutine(lm) or not callable(lm) else _CalledLM(lm)
 
 
 _NO_LIMITS: Mapping[str, None] = {"temperature": None, "max_tokens": None}

@@ -11,9 +11,6 @@ from sigwire.errors import suggest
 __all__ = ["INSTEAD", "advice", "advise", "check_import"]
 
 _BATCHES = "`Embedder` batches texts, and `Module.batch` runs a program on many rows."
-_DECISIONS = (
-    "An output of the type `Literal[...]`, `bool` or `float` is a decision; `MIPROv2` and `GEPA` tune its instructions."
-)
 _FACTORY = "`configure(interpreter_factory=...)`, and the argument of that name of a module that runs code."
 _FIELDS = "`InputField` and `OutputField`."
 _LOGGERS = "`enable_logging` and `disable_logging`, or `logging.getLogger`."
@@ -44,10 +41,6 @@ INSTEAD: Mapping[str, str] = {
     "clients.TrainingJob": _TRAINING,
     "clients.provider": _TRAINING,
     "datasets.Colors": "`Dataset` takes rows of yours, and `DataLoader` those of a file.",
-    "experimental.Choice": _DECISIONS,
-    "experimental.Noul": _DECISIONS,
-    "experimental.ReAnchor": _DECISIONS,
-    "experimental.Score": _DECISIONS,
     "configure_dspy_loggers": _LOGGERS,
     "lm15": "`LM` sends the requests; `respond` of a `BaseLM` takes and returns typed ones.",
     "primitives.assertions": _RETRIES,

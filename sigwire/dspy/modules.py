@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import nullcontext
+from copy import deepcopy
 from dataclasses import replace
 from os import PathLike
 from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, Self, TypeVar, cast, overload
@@ -19,9 +20,9 @@ from sigwire.core.example import Example, Prediction
 from sigwire.core.paths import AttributeStep, ItemStep, Path
 from sigwire.core.record import FieldValues
 from sigwire.dspy.adapters import default_adapter, own_call
+from sigwire.dspy.called_models import as_model
 from sigwire.dspy.inputs import read_as_dspy
 from sigwire.dspy.layouts.thinking import with_thinking
-from sigwire.dspy.lm import as_model
 from sigwire.dspy.saving import read_state, read_states, text_loops, write_program
 from sigwire.dspy.tools import ToolCalls
 from sigwire.effects.steps import Steps
@@ -38,7 +39,9 @@ from sigwire.signatures.signature import ensure_signature
 if TYPE_CHECKING:
     from sigwire.adapters.base import Adapter
     from sigwire.adapters.plan import Plan
+    from sigwire.core.json import JsonObject
     from sigwire.lm.base import LanguageModel
+    from sigwire.modules.deciding import Deciding
     from sigwire.signatures.signature import Signature, SignatureMeta
 
 __all__ = ["ChainOfThought", "Module", "Predict", "options_with_effect"]
@@ -190,6 +193,32 @@ class Predict(Module, predict.Predict[P, S]):
 
     adapter: Adapter | None = None
 
+    @property
+    def fields(self) -> Any:
+        """By output: ``threshold``, ``cuts`` or ``weights``, ``instructions`` and ``criteria`` of its decision, as in DSPy.
+
+        An entry makes a model of texts write probabilities. Each call checks and reads the entries, which may be changed.
+        """
+        return self.__dict__.setdefault("fields", {})
+
+    @fields.setter
+    def fields(self, given: Any) -> None:
+        self.__dict__["fields"] = given
+
+    def get_criteria(self, field: str) -> Any:
+        """Return the criteria of an output in DSPy's form, a copy. Raises ``KeyError`` for an output that is no decision."""
+        from sigwire.dspy.decisions.fields import criteria_of_output, outputs_of
+
+        return deepcopy(criteria_of_output(outputs_of(self.signature)[field], self.fields.get(field, {})))
+
+    def set_criteria(self, field: str, criteria: Any) -> None:
+        """Set the criteria of an output, as a copy. Raises ``ConfigurationError`` for criteria that do not fit it."""
+        from sigwire.dspy.decisions.fields import check_fields
+
+        changed = {**self.fields, field: {**self.fields.get(field, {}), "criteria": deepcopy(criteria)}}
+        check_fields(self.signature, changed)
+        self.fields.setdefault(field, {})["criteria"] = changed[field]["criteria"]
+
     if TYPE_CHECKING:
 
         @overload
@@ -292,11 +321,40 @@ class Predict(Module, predict.Predict[P, S]):
             values = replace(values, adapter=default_adapter())  # the core's has no formats of types
         return super().plan_for(signature, lm, values, options)
 
+    def decide_call(
+        self, lm: LanguageModel, values: Settings, parts: predict.CallParts
+    ) -> tuple[Deciding | None, predict.CallParts]:
+        """Return how the call gets its evidence: that of ``fields`` and of outputs of the types of decisions, or the core's."""
+        from sigwire.dspy.decisions.asking import decided_call
+
+        return decided_call(self, self.fields, lm, parts) or super().decide_call(lm, values, parts)
+
+    def dump_state(self) -> JsonObject:
+        """Return the state, with ``fields`` in DSPy's form if there are any. Raises ``ConfigurationError`` for a misfit."""
+        if not self.fields:
+            return super().dump_state()
+        from sigwire.dspy.decisions.fields import check_fields
+
+        check_fields(self.signature, self.fields)
+        return {**super().dump_state(), "fields": deepcopy(self.fields)}
+
     def prepare_state(self, state: Mapping[str, Any], *, allow_unsafe_lm_state: bool = False) -> Callable[[], None]:
         """Check a state, with or without field names; returns the change that applies it."""
         if isinstance(state, Mapping) and isinstance(state.get("signature"), Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
             state = read_state(self.signature, state)
-        return super().prepare_state(state, allow_unsafe_lm_state=allow_unsafe_lm_state)
+        change = super().prepare_state(state, allow_unsafe_lm_state=allow_unsafe_lm_state)
+        saved: Any = state.get("fields")
+        fields: Any = deepcopy(saved) if saved else {}
+        if fields:
+            from sigwire.dspy.decisions.fields import check_fields
+
+            check_fields(self.signature.load_state(state["signature"]), fields)
+
+        def change_all() -> None:
+            change()
+            self.fields = fields
+
+        return change_all
 
 
 class ChainOfThought(Module, chain_of_thought.ChainOfThought[P, S]):

@@ -19,7 +19,7 @@ from weakref import WeakSet
 
 from sigwire.adapters.base import Adapter
 from sigwire.core.json import loads
-from sigwire.dspy.lm import as_model
+from sigwire.dspy.called_models import as_model
 from sigwire.dspy.tools import let_block_if
 from sigwire.errors import ConfigurationError, EventLoopError, InputError, StateError, suggest, warn_user
 from sigwire.files.whole import write_whole

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, Self, TextIO
+from typing import Any, Self, TextIO, cast
 
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.json import JsonObject, JsonValue, dumps
@@ -12,16 +12,19 @@ from sigwire.core.messages import Message
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.response import Response
 from sigwire.dspy.lm import LM, LM_CLASS_STATE_KEY
-from sigwire.errors import InputError
+from sigwire.errors import InputError, warn_user
+from sigwire.lm.base import named_in_files
 from sigwire.lm.policy.cache.choice import CacheMode
-from sigwire.lm.secrets import Secret
+from sigwire.lm.secrets import Secret, redact_url
 
 __all__ = ["TypeSafe"]
 
 _DEFAULT_URL = "https://api.typesafe.ai"
+_CLASS_KEYS = ("_dspy_lm_class", LM_CLASS_STATE_KEY)  # DSPy's first: DSPy loads a file with it
 _KEPT = ("noul", "score", "choice", "confidence", "probabilities")
 
 
+@cast("Any", named_in_files("dspy.clients.typesafe.TypeSafe"))
 class TypeSafe:
     """A model that answers questions with probabilities: ``client(state, questions)``, or ``Predict(..., lm=client)``.
 
@@ -100,7 +103,7 @@ class TypeSafe:
 
     def copy(self, **kwargs: Any) -> Self:
         """Return a client with changes, its key and callbacks, and no history."""
-        state = {name: value for name, value in self.dump_state().items() if name != LM_CLASS_STATE_KEY}
+        state = {name: value for name, value in self.dump_state().items() if name not in _CLASS_KEYS}
         options: dict[str, Any] = {**state, "api_key": self.api_key, "callbacks": self.callbacks, **kwargs}
         return type(self)(**options)
 
@@ -111,7 +114,7 @@ class TypeSafe:
     def dump_state(self) -> JsonObject:
         """Return what is needed to build the client again, without its key."""
         return {
-            LM_CLASS_STATE_KEY: "dspy.clients.typesafe.TypeSafe",
+            _CLASS_KEYS[0]: "dspy.clients.typesafe.TypeSafe",
             "model": self.model,
             "base_url": self.base_url,
             "cache": bool(self.cache),
@@ -119,9 +122,15 @@ class TypeSafe:
         }
 
     @classmethod
-    def load_state(cls, state: Mapping[str, Any]) -> Self:
-        """Build a client from the dict of ``dump_state``."""
-        return cls(**{name: value for name, value in state.items() if name != LM_CLASS_STATE_KEY})
+    def load_state(cls, state: Mapping[str, Any], *, allow_unsafe_lm_state: bool = True) -> Self:
+        """Build a client from the dict of ``dump_state``. A file that is not trusted sets no other address, with a warning."""
+        given = {name: value for name, value in state.items() if name not in _CLASS_KEYS}
+        if not allow_unsafe_lm_state and (place := given.pop("base_url", None)) not in (None, cls().base_url):
+            warn_user(
+                f"The saved TypeSafe has another base_url, {redact_url(str(place))!r}, which is not loaded. "
+                "Set it in your code, or trust the file with allow_unsafe_lm_state=True."
+            )
+        return cls(**given)
 
     def __getstate__(self) -> dict[str, object]:
         return {**vars(self), "_lm": None, "api_key": None}

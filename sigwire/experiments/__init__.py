@@ -1,6 +1,6 @@
 """Experiments: programs, models, optimizers, seeds and data sets as one grid, measured and compared as one object.
 
-declaration  the options of a grid, checked      experiment  Experiment
+declaration  the values of its axes, checked     experiment  Experiment
 planning     ExperimentPlan, before any call     running     a run under way, and its events
 record       experiment.json, and what changed   folder      the files of an experiment, load_experiment
 progress     how many points are finished        point       a cell of the grid, and what was found at it

@@ -13,7 +13,8 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
@@ -22,11 +23,11 @@ from typing import TYPE_CHECKING, Any, cast
 from sigwire.cassettes.cassette import Cassette, CassetteMode
 from sigwire.core.json import JsonObject, dumps
 from sigwire.core.narrow import is_object
-from sigwire.errors import ConfigurationError, InputError, StateError
+from sigwire.errors import ConfigurationError, DataError, InputError, StateError
 from sigwire.evaluate.figures.stored_run import load_run
 from sigwire.evaluate.result import EvaluationResult
-from sigwire.experiments.point import AXES, MeasuredPoint, Point, arm_name
-from sigwire.experiments.record import check_record, labels_of, text_of
+from sigwire.experiments.point import AXES, Grid, MeasuredPoint, Point, arm_name
+from sigwire.experiments.record import FORMAT, KEYS, check_record, labels_of, text_of
 from sigwire.files.lock import HeldFile
 from sigwire.files.whole import write_whole
 from sigwire.modules.programs.files import write_program
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ExperimentFolder",
     "PointFiles",
+    "finished_points",
     "keeps_student",
     "load_experiment",
     "made_result",
@@ -46,12 +48,25 @@ __all__ = [
     "points_of",
     "read_record",
     "result_of",
-    "stored_points",
+    "searches_of",
     "twins_of",
 ]
 
 RECORD, LOCK = "experiment.json", "experiment.lock"
 _MOST_CHARACTERS = 60
+
+
+@contextmanager
+def writing(path: Path) -> Generator[None]:
+    """Make the folder of a file; translate the errors of its disk."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield
+    except OSError as error:
+        raise StateError(
+            f"{path} cannot be written: {error.strerror or error} (running an experiment). Free space on its disk, then run "
+            "again with the same folder: what is finished is kept."
+        ) from error
 
 
 class PointCassette(Cassette):
@@ -70,21 +85,26 @@ class PointFiles:
         self.program, self.search = self.folder / "program.json", self.folder / "search.jsonl"
         self.records = self.folder / "records.jsonl"
 
+    def make(self) -> None:
+        """Make the folder of the point."""
+        with writing(self.program):
+            return
+
     def cassette(self, name: str, mode: CassetteMode = "new") -> PointCassette:
         """Return the cassette of "search" or "test"."""
         return PointCassette(self.folder / f"{name}.cassette.jsonl", mode)
 
     def save(self, program: Module) -> None:
         """Write the program of a point: whole if its class can be written, else its state, else why there is none."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        try:
-            write_program(program, self.program)  # a load may refuse its model: no advice for a file of a run
-        except StateError as error:
+        with writing(self.program):
             try:
-                state: JsonObject = {"state": program.dump_state()}
-            except (StateError, TypeError, ValueError):
-                state = {}
-            write_whole(self.program, dumps({"why_not_whole": str(error), **state}))
+                write_program(program, self.program)  # a load may refuse its model: no advice for a file of a run
+            except StateError as error:
+                try:
+                    state: JsonObject = {"state": program.dump_state()}
+                except (StateError, TypeError, ValueError):
+                    state = {}
+                write_whole(self.program, dumps({"why_not_whole": str(error), **state}))
 
     @property
     def has_search(self) -> bool:
@@ -104,7 +124,10 @@ class PointFiles:
         """Return the measurement, if all of its runs are finished. ``program``: for the types of its fields."""
         if not self.records.exists() or not self.records.stat().st_size:
             return None
-        found = load_run(self.records, program)
+        try:
+            found = load_run(self.records, program)
+        except DataError:  # its first line was torn, by a kill or a full disk: the measurement starts again
+            return None
         is_whole = found.status == "complete" and len(found.records) == runs
         if not is_whole or any(record.is_run_again or record.is_unscored for record in found.records):
             return None
@@ -124,6 +147,17 @@ def point_key(point: Point) -> str:
     return f"{text}-s{point.seed}-{sha256(dumps([*labels, point.seed]).encode()).hexdigest()[:8]}"
 
 
+def finished_points(folder: Path, experiment: Grid) -> dict[str, MeasuredPoint]:
+    """Return the finished points of an experiment in a folder, by key."""
+    runs = {label: experiment.repeat * len(split.test) for label, split in experiment.datasets.items()}
+    return stored_points(folder, experiment.points, searches_of(experiment), runs)
+
+
+def searches_of(experiment: Grid) -> list[str]:
+    """Return the labels of the optimizers that search."""
+    return [label for label, search in experiment.optimizers.items() if search is not None]
+
+
 def stored_points(
     folder: Path, points: Sequence[Point], searches: Collection[str], runs: Mapping[str, int]
 ) -> dict[str, MeasuredPoint]:
@@ -135,10 +169,13 @@ def stored_points(
     twins = twins_of(points, searches)
     for point in sorted(points, key=lambda each: each.labels["optimizer"] in searches):
         files, is_search = PointFiles(folder, point), point.labels["optimizer"] in searches
-        report = files.report() if is_search else None
-        if is_search and report is None:
-            continue
-        evaluation = files.measured(runs[point.labels["dataset"]])
+        try:
+            report = files.report() if is_search else None
+            if is_search and report is None:
+                continue
+            evaluation = files.measured(runs[point.labels["dataset"]])
+        except ConfigurationError as error:
+            raise ConfigurationError(f"A point cannot be read (in {files.folder}): {error}") from error
         if evaluation is not None:
             found[point_key(point)] = MeasuredPoint(point, evaluation, report, files.folder)
         elif report is not None and keeps_student(report) and (twin := found.get(twins.get(point_key(point), ""))):
@@ -200,8 +237,9 @@ class ExperimentFolder:
             raise
 
     def write(self, record: JsonObject) -> None:
-        """Replace the record."""
-        write_whole(self.path / RECORD, text_of(record))
+        """Replace the record. Raises ``StateError`` if it cannot be written; the old one is whole then."""
+        with writing(self.path / RECORD):
+            write_whole(self.path / RECORD, text_of(record))
         self.record = record
 
     def close(self) -> None:
@@ -222,6 +260,11 @@ def read_record(folder: Path) -> JsonObject | None:
         ) from error
     if not is_object(data) or data.get("type") != "experiment":
         raise ConfigurationError(f"{path} is no record of an experiment (reading it). Name another folder.")
+    if data.get("format") == FORMAT and (lacking := ", ".join(name for name in KEYS if name not in data)):
+        raise ConfigurationError(
+            f"{path} is no whole record of an experiment: it lacks {lacking} (reading it). Restore the file, or name another "
+            "folder."
+        )
     return data
 
 

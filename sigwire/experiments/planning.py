@@ -17,19 +17,21 @@ from typing import Any, TypeAlias
 
 from sigwire.core.example import Example
 from sigwire.core.response import Usage
-from sigwire.experiments.declaration import ExperimentOptions
-from sigwire.experiments.folder import point_key, read_record, stored_points, twins_of
-from sigwire.experiments.point import AXES, Point
+from sigwire.experiments.folder import finished_points, point_key, read_record, searches_of, twins_of
+from sigwire.experiments.point import AXES, Grid, Point
 from sigwire.experiments.record import check_record, record_of
 from sigwire.modules.module import Module
 from sigwire.optimizers.engine.plan import Amount
 from sigwire.optimizers.engine.sizes import size_of_program
 from sigwire.settings import context, current
+from sigwire.show.card import BoundedRepr
+from sigwire.show.cleaning import inline
 from sigwire.show.numbers import count, money_text
 
 __all__ = ["ExperimentPlan", "PlannedPoint", "plan_of"]
 
 _WIDTH = 80
+_MOST_OF_HEAD = 300  # characters
 _ROWS = 8  # that are previewed
 _FEW_SEEDS = 5
 _NOTHING = Amount(0, 0, 0)
@@ -38,7 +40,7 @@ _Cost: TypeAlias = tuple[float | None, float | None, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedPoint:
+class PlannedPoint(BoundedRepr):
     """A point that is to be run. ``runs``: of the program on test rows; ``calls``: of models, its search included.
 
     ``money`` and ``most_money``: US dollars, expected and at most; ``None`` if a price is unknown, of the models ``unpriced``.
@@ -96,23 +98,27 @@ class ExperimentPlan:
         """Whether calls and money are a lower bound, because an agent decides how often it calls."""
         return any(each.is_least for each in self.points)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
+        return f"ExperimentPlan({inline(self._head, _MOST_OF_HEAD)})"
+
+    @property
+    def _head(self) -> str:
         at_least = "at least " if self.is_least else ""
         money = (
             f"price unknown of {', '.join(self.unpriced) or 'its models'}"
             if self.money is None or self.most_money is None
             else f"≈ {money_text(self.money)}, {'at least' if self.is_least else f'at most {money_text(self.most_money)}'}"
         )
-        head = f"{count(len(self.points), 'point')}, {at_least}{self.calls} calls; {money}"
-        lines = textwrap.wrap(head, _WIDTH, subsequent_indent="  ")
+        return f"{count(len(self.points), 'point')}, {at_least}{self.calls} calls; {money}"
+
+    def __str__(self) -> str:
+        lines = textwrap.wrap(self._head, _WIDTH, subsequent_indent="  ")
         if self.finished:
             lines.append(f"{count(self.finished, 'point')} of the folder finished and not counted")
         lines += _table(self.points)
         for warning in self.warnings:
             lines += textwrap.wrap(f"warning: {warning}", _WIDTH, subsequent_indent="  ")
         return "\n".join(lines)
-
-    __repr__ = __str__
 
 
 def _sum(amounts: Iterable[float | None]) -> float | None:
@@ -147,15 +153,14 @@ def _table(points: Sequence[PlannedPoint]) -> list[str]:
 # --- the points
 
 
-def plan_of(experiment: ExperimentOptions, folder: str | os.PathLike[str] | None = None) -> ExperimentPlan:
+def plan_of(experiment: Grid, folder: str | os.PathLike[str] | None = None) -> ExperimentPlan:
     """Return the plan of a run. Raises ``ConfigurationError`` if the folder is of another experiment."""
-    searches = [label for label, search in experiment.optimizers.items() if search is not None]
+    searches = searches_of(experiment)
     points, twins = experiment.points, twins_of(experiment.points, searches)
     finished = set[str]()
     if folder is not None and (record := read_record(Path(folder))) is not None:
         check_record(record, record_of(experiment), str(folder))
-        runs = {label: experiment.repeat * len(split.test) for label, split in experiment.datasets.items()}
-        finished = {*stored_points(Path(folder), points, searches, runs)}
+        finished = {*finished_points(Path(folder), experiment)}
     arms: dict[tuple[str, ...], PlannedPoint] = {}
     costs: dict[tuple[str, ...], _Cost] = {}  # optimizers measure the same program
     longest = {label: max(split.test, key=_length) for label, split in experiment.datasets.items()}
@@ -182,7 +187,7 @@ def _warnings(seeds: Mapping[str, int], optimizers: int) -> tuple[str, ...]:
 
 
 def _planned(
-    experiment: ExperimentOptions,
+    experiment: Grid,
     point: Point,
     costs: dict[tuple[str, ...], _Cost],
     longest: Mapping[str, Example],

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Protocol
+
+from sigwire.show.card import BoundedRepr
 
 if TYPE_CHECKING:
+    from sigwire.effects.steps import Steps
+    from sigwire.evaluate.evaluation import Evaluate
+    from sigwire.evaluate.metric_plan import Metrics
     from sigwire.evaluate.result import EvaluationResult
     from sigwire.optimizers.reports.report import OptimizationReport
 
-__all__ = ["AXES", "SEPARATOR", "MeasuredPoint", "Point", "arm_name"]
+__all__ = ["AXES", "SEPARATOR", "Grid", "MeasuredPoint", "Point", "arm_name"]
 
 AXES: tuple[str, ...] = ("program", "dataset", "model", "adapter", "options", "wording", "optimizer")
 """The axes of a grid but the seed, in the order in which their labels make the name of an arm."""
@@ -21,7 +26,7 @@ SEPARATOR = " · "
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class Point(BoundedRepr):
     """An arm at a seed. ``labels`` has the label of every axis of ``AXES``; ``arm`` is the name that tables show."""
 
     labels: Mapping[str, str]
@@ -30,7 +35,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class MeasuredPoint:
+class MeasuredPoint(BoundedRepr):
     """The findings at a point: the measurement on test rows, and the search before it (None without an optimizer).
 
     ``shared`` is True where the search kept its student and the measurement is that of the arm without an optimizer.
@@ -41,6 +46,47 @@ class MeasuredPoint:
     search: OptimizationReport | None = None
     folder: Path | None = None
     shared: bool = False
+
+
+class Grid(Protocol):
+    """An ``Experiment``, as its checks, its record, its plan and its run read it: the checked options, and the points."""
+
+    @property
+    def programs(self) -> Any: ...
+    @property
+    def datasets(self) -> Any: ...
+    @property
+    def models(self) -> Any: ...
+    @property
+    def adapters(self) -> Any: ...
+    @property
+    def options(self) -> Any: ...
+    @property
+    def wordings(self) -> Any: ...
+    @property
+    def optimizers(self) -> Any: ...
+    @property
+    def seeds(self) -> Iterable[int]: ...
+    @property
+    def metric(self) -> Metrics: ...
+    @property
+    def metrics(self) -> tuple[str, ...]: ...
+    @property
+    def repeat(self) -> int: ...
+    @property
+    def source(self) -> str | None: ...
+    @property
+    def axes(self) -> Mapping[str, tuple[str, ...]]: ...
+    @property
+    def arms(self) -> Sequence[Mapping[str, str]]: ...
+    @property
+    def points(self) -> tuple[Point, ...]: ...
+    def program_of(self, labels: Mapping[str, str]) -> Any: ...
+    def settings_of(self, point: Point) -> dict[str, Any]: ...
+    def search_steps(
+        self, point: Point, program: Any, num_threads: int | None = None, **options: Any
+    ) -> Steps[Any]: ...
+    def evaluate(self, labels: Mapping[str, str], **options: Any) -> Evaluate: ...
 
 
 def arm_name(axes: Mapping[str, Sequence[str]], labels: Mapping[str, str]) -> str:

@@ -37,16 +37,17 @@ from sigwire.experiments.point import AXES
 from sigwire.lm.secrets import redact_url, storable_options
 from sigwire.modules.module import Module
 from sigwire.modules.preview.whole_program import first_previews
-from sigwire.optimizers.engine.identity import program_digest
+from sigwire.optimizers.engine.identity import program_digest, writer_of
 from sigwire.settings import current
 
 if TYPE_CHECKING:
     from sigwire.core.example import Example
-    from sigwire.experiments.declaration import ExperimentOptions, Search
-    from sigwire.experiments.point import MeasuredPoint
+    from sigwire.experiments.declaration import Search
+    from sigwire.experiments.point import Grid, MeasuredPoint
 
 __all__ = [
     "FORMAT",
+    "KEYS",
     "changes_of",
     "check_record",
     "environment",
@@ -59,6 +60,9 @@ __all__ = [
 ]
 
 FORMAT = 1
+KEYS = (
+    "format", "axes", "seeds", "arms", "metrics", "options", "data", "fingerprint", "models", "points", "environments",
+)  # fmt: skip
 _PARTS = ("train", "dev", "test")
 _LOCK_FILES = ("uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "requirements.txt")
 _MOST_NAMED = 3
@@ -68,9 +72,11 @@ _NO_PART_OF_A_SEARCH = frozenset(
 )
 
 
-def record_of(experiment: ExperimentOptions) -> JsonObject:
+def record_of(experiment: Grid) -> JsonObject:
     """Return the record of an experiment that has not run."""
-    options = ("repeat", "cluster", "interval", "failure_score", "timeout")
+    options = {
+        name: getattr(experiment, name) for name in ("repeat", "cluster", "interval", "failure_score", "timeout")
+    }
     return {
         "type": "experiment",
         "format": FORMAT,
@@ -78,7 +84,7 @@ def record_of(experiment: ExperimentOptions) -> JsonObject:
         "seeds": [*cast("Sequence[int]", experiment.seeds)],
         "arms": [[arm[axis] for axis in AXES] for arm in experiment.arms],
         "metrics": [*experiment.metrics],
-        "options": {name: getattr(experiment, name) for name in options},
+        "options": {**options, "rollout_id": current().rollout_id},
         "data": {label: _data_of(split) for label, split in experiment.datasets.items()},
         "fingerprint": _fingerprint_of(experiment),
         "models": {label: _model_of(model) for label, model in experiment.models.items() if model is not None},
@@ -98,7 +104,7 @@ def _data_of(split: Any) -> JsonObject:
     return {**found, "equal_rows": len(duplicates(rows))}
 
 
-def _fingerprint_of(experiment: ExperimentOptions) -> JsonObject:
+def _fingerprint_of(experiment: Grid) -> JsonObject:
     """Return the digests of each label and each metric, and what cannot be compared."""
     unknown: list[str] = []
     labels: JsonObject = {}
@@ -136,7 +142,7 @@ def _parts_of(axis: str, value: Any, unknown: list[str]) -> JsonObject:
     return {**reader.parts}
 
 
-def _without_models(program: Any, experiment: ExperimentOptions) -> tuple[Any, object]:
+def _without_models(program: Any, experiment: Grid) -> tuple[Any, object]:
     """Return a program and the model of the settings; without models, if those of the grid replace all of them."""
     if any(model is None or is_mapping(model) for model in experiment.models.values()):
         return program, current().lm
@@ -157,6 +163,8 @@ def _read_search(reader: PartReader, search: Search) -> None:
             reader.parts[f"option `{name}`"] = digest(reader.value(value, name))
     if search.teacher is not None:
         reader.parts["teacher"] = digest(reader.value(search.teacher, "teacher"))
+    if reader.asks_default or writer_of(optimizer) is not optimizer.prompt_model:
+        reader.model(current().lm, "the settings")
 
 
 def _model_of(model: Any) -> JsonObject:

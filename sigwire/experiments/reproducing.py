@@ -24,7 +24,7 @@ from sigwire.evaluate.result import EvaluationResult
 from sigwire.evaluate.running.run import EvaluationAborted
 from sigwire.experiments.comparing import compare_arms
 from sigwire.experiments.experiment import Experiment
-from sigwire.experiments.folder import PointFiles, load_experiment
+from sigwire.experiments.folder import PointFiles, load_experiment, read_record
 from sigwire.experiments.point import MeasuredPoint
 from sigwire.experiments.record import changes_of, environment, record_of
 from sigwire.jobs.paths import load_path
@@ -135,11 +135,12 @@ def _declared(record: Mapping[str, Any], folder: object) -> Experiment:
 
 
 def _moved(record: Mapping[str, Any]) -> Iterator[str]:
-    """Yield what differs of the environment from that of the last run."""
-    environments: list[JsonObject] = record.get("environments") or []
-    if not environments:
-        return
-    old, new = environments[-1], environment()
+    """Yield what differs of the environment from those of the runs, each once, the last run first."""
+    here = environment()
+    yield from dict.fromkeys(phrase for each in reversed(record["environments"]) for phrase in _differences(each, here))
+
+
+def _differences(old: JsonObject, new: JsonObject) -> Iterator[str]:
     for name in ("sigwire", "python", "platform"):
         if old.get(name) != new.get(name):
             yield f"{name} was {old.get(name)}, is {new.get(name)}"
@@ -265,10 +266,12 @@ def _live(
             "live=True runs the whole experiment, and needs a folder for it (reproducing). Write reproduce(folder, "
             'experiment, live=True, out="runs/again").'
         )
-    if result.folder is not None and Path(out).resolve() == result.folder.resolve():
+    is_same = result.folder is not None and Path(out).resolve() == result.folder.resolve()
+    runs, others = ((found or {}).get("environments") for found in (result.record, read_record(Path(out))))
+    if is_same or (runs and runs == others):
         raise ConfigurationError(
-            f"out={os.fspath(out)!r} is the folder that is reproduced (reproducing): its answers would be compared with "
-            "themselves. Name another folder."
+            f"out={os.fspath(out)!r} is the folder that is reproduced{'' if is_same else ', or a copy of it'} (reproducing): "
+            "its answers would be compared with themselves. Name another folder."
         )
     with context(fresh=True):
         again = experiment.run(out)

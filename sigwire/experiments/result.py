@@ -7,6 +7,7 @@ All is computed from the records of the points; nothing is run. Statistics of ro
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -284,6 +285,16 @@ class ExperimentResult(HasCard):
             yield "failed", [", ".join(failed)]
         if any(arm.reports and len(arm.points) == 1 for arm in arms):
             yield "seeds", [ONE_SEED]
+        if len(versions := self._versions()) > 1:
+            yield "measured by", [f"{name}: {count(number, 'record')}" for name, number in versions.items()]
+
+    def _versions(self) -> Counter[str]:
+        """Return the versions that measured the points, with the records of each: they may measure differently."""
+        found = Counter[str]()
+        for each in self.measured:
+            for part in () if each.shared else each.evaluation.segments:
+                found[f"sigwire {part.sigwire}, Python {part.python}"] += part.records
+        return +found
 
 
 _COSTS = ("cost", "calls", "search_calls", "tokens", "seconds")

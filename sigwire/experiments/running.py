@@ -12,10 +12,10 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from sigwire.core.json import JsonObject
 from sigwire.effects.emitting import Emit
@@ -25,19 +25,19 @@ from sigwire.evaluate.reporters import reporter_of
 from sigwire.evaluate.result import EvaluationResult
 from sigwire.evaluate.rows.in_flight import RowsInFlight
 from sigwire.evaluate.running.run import EvaluationInterrupted
-from sigwire.experiments.declaration import ExperimentOptions
 from sigwire.experiments.folder import (
     ExperimentFolder,
     PointFiles,
+    finished_points,
     keeps_student,
     made_result,
     point_key,
     points_of,
-    stored_points,
+    searches_of,
     twins_of,
 )
-from sigwire.experiments.point import MeasuredPoint, Point
-from sigwire.experiments.progress import PointCounter
+from sigwire.experiments.point import Grid, MeasuredPoint, Point
+from sigwire.experiments.progress import ExperimentProgress, PointCounter
 from sigwire.experiments.record import environment, merged_record, point_facts, record_of, served_models
 from sigwire.keywords import check_whole
 from sigwire.lm.policy.money.opened import open_budgets
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from sigwire.jobs.submissions import ExecutorLike
     from sigwire.lm.policy.money.budget import Budget
 
-__all__ = ["ExperimentRun", "PointDone"]
+__all__ = ["ExperimentRun", "PointDone", "RunOptions"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +70,29 @@ class PointDone(BoundedRepr):
         return self.measured.point
 
 
+class RunOptions(TypedDict, total=False):
+    """Options of ``run``, ``arun`` and the streams of an ``Experiment``, by keyword.
+
+    ``budget``: around everything; budgets of optimizers nest in it. If it is spent, nothing is raised: ``status`` is "partial",
+    and the same call goes on. ``parallel`` (1): points at once; ``num_threads``: rows at once in each. ``executor``: of the
+    rows, as of ``Evaluate``; points have no cassettes then. ``cassettes`` (True): record the traffic of each point, for
+    ``reproduce``. ``progress`` ("auto"): as of ``Evaluate``.
+    """
+
+    budget: Budget | None
+    parallel: int
+    num_threads: int | None
+    executor: ExecutorLike | None
+    cassettes: bool
+    progress: Callable[[ExperimentProgress], object] | str | bool | None
+
+
 class ExperimentRun:
-    """A run of an experiment, from its folder to its result. ``Experiment.run`` has the meanings of the options."""
+    """A run of an experiment, from its folder to its result. ``RunOptions`` has the meanings of the options."""
 
     def __init__(
         self,
-        experiment: ExperimentOptions,
+        experiment: Grid,
         folder: str | os.PathLike[str],
         *,
         budget: Budget | None = None,
@@ -97,7 +114,7 @@ class ExperimentRun:
             {} if executor is None else {"executor": executor}
         )  # else that of the optimizer
         self._cassettes = cassettes and executor is None
-        self._searches = [label for label, search in experiment.optimizers.items() if search is not None]
+        self._searches = searches_of(experiment)
         self._twins = twins_of(experiment.points, self._searches)
         self._in_flight = RowsInFlight("point")
         self._lock = threading.Lock()
@@ -115,7 +132,7 @@ class ExperimentRun:
         with _held(ExperimentFolder(self._path, new)) as folder:
             self._folder = folder
             record = new if folder.record is None else merged_record(folder.record, new)
-            self._found = stored_points(folder.path, experiment.points, self._searches, self._runs())
+            self._found = finished_points(folder.path, experiment)
             pending = [point for point in experiment.points if point_key(point) not in self._found]
             for measured in self._found.values():
                 self._reporter.update(measured)
@@ -170,7 +187,7 @@ class ExperimentRun:
         """Search and measure. Return ``None`` if the budget is spent, or if the measurement is that of another point."""
         labels, files = point.labels, PointFiles(self._folder.path, point)
         program, report = self._experiment.program_of(labels), None
-        files.folder.mkdir(parents=True, exist_ok=True)
+        files.make()
         if labels["optimizer"] in self._searches:
             with self._cassette(files, "search"):
                 program = yield from self._experiment.search_steps(
@@ -231,11 +248,6 @@ class ExperimentRun:
         """Return True for an error that follows from a spent budget around the run."""
         is_refused = any(isinstance(each, BudgetSpent) for each in (error, error.__cause__))
         return is_refused or (isinstance(error, SearchPaused) and self._is_budget_spent())
-
-    def _runs(self) -> dict[str, int]:
-        """Return the runs of a measurement, by data set."""
-        experiment = self._experiment
-        return {label: experiment.repeat * len(split.test) for label, split in experiment.datasets.items()}
 
     def _missing(self) -> bool:
         return len(self._found) < len(self._experiment.points)

@@ -140,8 +140,11 @@ class Driver:
             states = [read_block(self._journal / block) for block in self._open]
             if rows := sum(len(state.started - state.done.keys()) for state in states):
                 note(rows)
-            while submissions.out and (left := ends - time.monotonic()) > 0:
+            while submissions.out:
+                left = max(0.0, ends - time.monotonic())
                 ended = submissions.next_ended(left)
+                if ended is None and not left:  # those that ended in time are kept, however late they are read
+                    break
                 if ended is not None and ended.answer is not None:
                     yield from self._keep(ended.chunk, cast("list[JsonObject]", ended.answer["records"]))
         finally:

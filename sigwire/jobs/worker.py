@@ -20,6 +20,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext, suppress
+from contextvars import Context
 from hashlib import sha256
 from importlib import import_module
 from pathlib import Path
@@ -63,7 +64,13 @@ def run_chunk(job_text: str, chunk_text: str) -> str:
 
     ``job_text`` is that of ``Job.text``. Called again with the same texts, it makes no second call for a finished row, and
     none for a row that was under way in a call that ended without an answer: ``lost`` names it.
+    The context of the caller does not count, as in the thread of a pool: the coordinator charges the budgets that are open
+    there, and would wait for what the same call holds of them.
     """
+    return Context().run(_run_chunk, job_text, chunk_text)
+
+
+def _run_chunk(job_text: str, chunk_text: str) -> str:
     try:
         worker = _worker_of(job_text)
         chunk = _chunk_of(chunk_text)

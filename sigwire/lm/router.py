@@ -128,16 +128,6 @@ class Router(BaseLM):
             if close is not None:
                 close()
 
-    def logprobs_refusal(self, request: Request) -> str | None:
-        """Return why one of the targets gives no log probabilities of tokens; ``None`` if each gives them."""
-        for target in self._targets:
-            find: Any = getattr(target.lm, "logprobs_refusal", None)
-            if find is None:
-                return f"{target.lm.model} is no LM of sigwire"
-            if (why := find(request)) is not None:
-                return str(why)
-        return None
-
     @property
     def _limiter(self) -> Limiter | None:
         """The limiter of the first target, which suggests how many examples an evaluation runs at once."""

@@ -3,23 +3,22 @@
     stage 0 ──confidence below its least, or Unsure──▶ stage 1 ──▶ ... ──▶ person, else Unsure
        └─sure: its prediction
 
-The confidence of a stage is the least of its outputs' (``fields``). Other errors of a stage are raised: another model for a
-failed one is ``Router``'s task. A person answers through a function, or through a journal: the question is an effect that the
-journal records (``AskApproval``), so that no crash asks twice.
+The confidence of a stage is the least of its outputs' (``fields``), 0 if one lacks its evidence in a row. Other errors of a
+stage are raised: another model for a failed one is ``Router``'s task. A person answers through a function, or through a
+journal: the question is an effect that the journal records (``AskApproval``), so that no crash asks twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
 from sigwire.core.events import FieldDelta, FieldEnd, FieldPartial
-from sigwire.core.evidence import Evidence
+from sigwire.core.evidence import Evidence, least_confidence
 from sigwire.core.example import Prediction
 from sigwire.core.json import JsonObject
 from sigwire.core.narrow import is_items, is_mapping
-from sigwire.core.record import FieldValues
 from sigwire.core.tools.calls import ToolCall
 from sigwire.core.tools.tool import Tool
 from sigwire.effects.emitting import Emit
@@ -38,6 +37,7 @@ from sigwire.modules.module import Module, StepsModule
 from sigwire.modules.program_stream import event_path_of, is_streamed
 from sigwire.modules.tree import Parameter
 from sigwire.observe.reports import entries_of_call, label_first
+from sigwire.signatures.criteria import deciding_outputs
 from sigwire.signatures.signature import SignatureMeta
 
 __all__ = ["Cascade", "Person"]
@@ -60,6 +60,9 @@ class CascadeLeast(Parameter):
     def __init__(self, values: Sequence[float | None]) -> None:
         self.values: tuple[float | None, ...] = tuple(values)
 
+    def __repr__(self) -> str:
+        return f"CascadeLeast({list(self.values)})"
+
     def __deepcopy__(self, memo: object) -> CascadeLeast:
         return CascadeLeast(self.values)
 
@@ -67,7 +70,7 @@ class CascadeLeast(Parameter):
         """Return the numbers as JSON."""
         return {"least": list(self.values)}
 
-    def prepare_state(self, state: FieldValues, *, allow_unsafe_lm_state: bool = False) -> Callable[[], None]:
+    def prepare_state(self, state: Mapping[str, Any], *, allow_unsafe_lm_state: bool = False) -> Callable[[], None]:
         """Check a state; return the function that takes it. Raises ``StateError``."""
         try:
             found = _checked_least(state.get("least"), len(self.values), "loading")
@@ -96,8 +99,9 @@ class Cascade(StepsModule):
 
     ``stages``: programs with the outputs of the first; more are allowed. ``least``: the confidence that a stage needs, one
     number for all or one for each; ``None``: it always answers, unless its rules raise ``Unsure``. A stage whose number is
-    above 1 is not asked. ``fields``: the paths of the outputs that count, by default all that have evidence. ``person``: see
-    ``Person``; a person approves the last outputs, edits or denies them.
+    above 1 is not asked. ``fields``: the paths of the outputs that count, by default all deciding outputs; one without
+    evidence in a row has the confidence 0. ``person``: see ``Person``; a person approves the last outputs, edits or denies
+    them.
 
     The result is that of the stage that answered. Its attempts are those of all stages; the first of each later stage has the
     purpose "fallback" and the reason. A prediction of a person has the mode "person" and no evidence. Stages are not streamed:
@@ -161,7 +165,8 @@ class Cascade(StepsModule):
                 yield from self._emitted(outcome.prediction)
                 return outcome.prediction
             of = f" < {needed:g}" if outcome.error is None and needed is not None else ""
-            why, last = f"unsure: {outcome.path} {outcome.confidence:.2f}{of}", outcome
+            why = f"unsure: {outcome.path} {outcome.confidence:.2f}{of}" if outcome.path else "unsure"
+            last = outcome
         assert last is not None  # ``_checked_least``
         if self.person is None:
             raise last.error or _unsure(self, last, least, "")
@@ -187,26 +192,36 @@ class Cascade(StepsModule):
                 label_first(entries[before:], "fallback", why)
         if isinstance(found, Unsure):
             partial = found.partial if isinstance(found.partial, Prediction) else Prediction()
-            if without := [path for path in found.fields if path not in found.evidence]:
-                return _StageOutcome(partial, found.evidence, without[0], 0.0, found)
             return _outcome(partial, found.evidence, found.fields or [*found.evidence], found)
         if not isinstance(found, Prediction):
             raise ConfigurationError(
                 f"Stage {number} of the cascade returned a {type(found).__name__}, not a prediction (deciding)."
             )
-        evidence = cast("Mapping[str, Evidence]", meta_of(found).evidence or {})
+        meta = meta_of(found)
+        evidence = cast("Mapping[str, Evidence]", meta.evidence or {})
         if needed is None:
             return _outcome(found, evidence, [])
-        paths = [*(evidence if self.fields is None else self.fields)]
-        missing = [path for path in paths if path not in evidence]
-        if missing or not paths:
+        seen = dict.fromkeys((*evidence, *_deciding_paths(meta.signature)))
+        paths = self.counted_paths(number, seen)
+        missing = [] if meta.evidence is None else [path for path in paths if path not in seen]
+        if missing or not paths or meta.evidence is None:
             what = f"of {missing[0]!r}" if missing else "of its outputs"
             known = f" It has evidence of {', '.join(evidence)}." if evidence else ""
             raise ConfigurationError(
                 f"Stage {number} of the cascade ({type(stage).__name__}) gives no evidence {what}, and needs a confidence of "
-                f'{needed:g} (deciding).{known} Make it with evidence="auto", or set its least to None.'
+                f'{needed:g} (deciding).{known} Make it with evidence="auto" and return that prediction, or set its least to '
+                "None."
             )
         return _outcome(found, evidence, paths)
+
+    def counted_paths(self, number: int, seen: Iterable[str] = ()) -> tuple[str, ...]:
+        """Return the paths that count for a stage: ``fields``, else its deciding outputs, and those that were ``seen``.
+
+        An output that lacks its evidence in a row counts with the confidence 0.
+        """
+        if self.fields is not None:
+            return self.fields
+        return tuple(dict.fromkeys((*_deciding_paths(_signature_of(self.stages[number])), *seen)))
 
     def _emitted(self, prediction: Prediction) -> Steps[None]:
         """Emit the outputs whole."""
@@ -248,7 +263,8 @@ class Cascade(StepsModule):
         given = submit.read(ToolCall("", _DECIDE, {**arguments, **(verdict.arguments or {})}))
         if given.outputs is None:
             raise InputError(
-                f"{given.problem.removeprefix('Rejected. ').partition('. Call')[0]} (deciding by a person)."
+                f"{given.problem.removeprefix('Rejected. ').partition('. Call')[0]} (deciding by a person). "
+                "Give values of the declared types."
             )
         fields = dict(last.prediction.__dict__) if verdict.answer == "approve" else {}
         made = Prediction.make(
@@ -294,16 +310,23 @@ def _answer(stage: Module, args: tuple[object, ...], inputs: Mapping[str, object
 def _outcome(
     prediction: Prediction, evidence: Mapping[str, Evidence], paths: Sequence[str], error: Unsure | None = None
 ) -> _StageOutcome:
-    """Return an outcome with the least confidence of some paths; without paths it is sure."""
-    path = min(paths, key=lambda each: evidence[each].confidence, default="")
-    return _StageOutcome(prediction, evidence, path, evidence[path].confidence if path else 1.0, error)
+    """Return an outcome with the least confidence of some paths; without paths it is sure, unless it has an error."""
+    if not paths:
+        return _StageOutcome(prediction, evidence, "", 1.0 if error is None else 0.0, error)
+    path, confidence = least_confidence({path: each.confidence for path, each in evidence.items()}, paths)
+    return _StageOutcome(prediction, evidence, path, confidence, error)
+
+
+def _deciding_paths(signature: object) -> list[str]:
+    return [each.path for each in deciding_outputs(signature.spec)] if isinstance(signature, SignatureMeta) else []
 
 
 def _unsure(cascade: Cascade, last: _StageOutcome, least: Sequence[float | None], why: str) -> Unsure:
     needed = next((each for each in reversed(least) if each is not None and each <= 1), None)
     of = f", least {needed:g}" if needed is not None and last.error is None else ""
+    what = last.path or "its outputs"
     return Unsure(
-        f"{type(cascade).__name__} is unsure about {last.path}: {last.confidence:.2f}{of} (deciding).{why} Use .partial, add a "
+        f"{type(cascade).__name__} is unsure about {what}: {last.confidence:.2f}{of} (deciding).{why} Use .partial, add a "
         "stage whose least is None, or person=.",
         fields=(last.path,) if last.path else (),
         evidence=last.evidence,

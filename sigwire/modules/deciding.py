@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from sigwire.adapters.evidence import LabelReading, read_logprobs, read_stated, stated_name, stated_signature
@@ -37,7 +38,7 @@ from sigwire.errors import (
     suggest,
 )
 from sigwire.observe.usage import record_warnings
-from sigwire.signatures.criteria import DecidingOutput, deciding_outputs
+from sigwire.signatures.criteria import DecidingOutput, deciding_outputs, or_none
 
 if TYPE_CHECKING:
     from sigwire.adapters.plan import ParsedChoice, Plan
@@ -51,6 +52,7 @@ __all__ = [
     "Deciding",
     "DecisionRules",
     "EvidenceOption",
+    "check_decisions",
     "check_evidence",
     "check_rules",
     "decided_prediction",
@@ -72,6 +74,16 @@ def check_evidence(given: object, where: str = "making a Predict") -> Any:
         known = ", ".join(f'"{each}"' for each in _OPTIONS)
         raise ConfigurationError(f"evidence={given!r:.60} is no source ({where}). {hint}Use {known}, or None.")
     return given
+
+
+def check_decisions(given: object, where: str) -> DecisionRules:
+    """Return the rules by path. Raises ``ConfigurationError`` for another form; ``check_rules`` checks each rule."""
+    if not is_mapping(given):
+        raise ConfigurationError(
+            f"decisions are rules by path, not {type(given).__name__} ({where}). Write "
+            'decisions={"urgent": DecisionRule(threshold=0.8)}.'
+        )
+    return cast(DecisionRules, dict(given))
 
 
 class Decided(NamedTuple):
@@ -96,6 +108,11 @@ class Deciding:
     warnings: tuple[LMWarning, ...] = ()
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
     holder: _Holder | None = None
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths of the outputs."""
+        return tuple(output.path for output in self.outputs)
 
     def check_plan(self, plan: Plan) -> None:
         """Raise ``UnsupportedFeature`` if the layout has no place for stated probabilities."""
@@ -138,9 +155,9 @@ class Deciding:
         """Return the decided fields of an answer. ``outcomes``: all parsed choices; ``first``: the fields of ``choice``."""
         present = [(output, _value_at(first, output)) for output in self.outputs]
         outputs = {output.path: (output, value) for output, value in present if value is not _MISSING}
-        readings, answered = self._readings(plan, choice, outcomes, outputs)
+        readings = self.readings(plan, choice, outcomes, outputs)
         warnings, repairs, evidence = list(self.warnings), list[Repair](), dict[str, Evidence]()
-        for path, (output, value) in outputs.items():
+        for path, (output, _) in outputs.items():
             if (reading := readings.get(path)) is None:
                 continue
             if reading.problem:
@@ -156,7 +173,8 @@ class Deciding:
                 reading.probabilities,
                 self.source,
                 self.rules.get(path, DEFAULT_RULE),
-                answered=answered.get(path, UNSET) if self.source == "measured" else value,
+                answered=reading.answered,
+                own_confidence=reading.confidence,
                 coverage=reading.coverage,
                 samples=_count(outcomes, output) if self.source == "sampled" else None,
             )
@@ -171,23 +189,30 @@ class Deciding:
         }
         return self._applied(fields, made, self.warnings, ())
 
-    def _readings(
+    def readings(
         self,
         plan: Plan,
         choice: Choice,
         outcomes: Sequence[ParsedChoice],
         outputs: Mapping[str, tuple[DecidingOutput, Any]],
-    ) -> tuple[dict[str, LabelReading], dict[str, Any]]:
-        if self.source == "logprob":
-            values = {path: value for path, (_, value) in outputs.items()}
-            return read_logprobs(plan, choice, [output for output, _ in outputs.values()], values), {}
+    ) -> dict[str, LabelReading]:
+        """Return the distribution of each output in an answer, by path. ``outputs``: with the values that were written."""
         if self.source == "measured":
             return _measured(choice, [output for output, _ in outputs.values()])
-        if self.source == "stated":
+        if self.source == "logprob":
+            values = {path: value for path, (_, value) in outputs.items()}
+            found = read_logprobs(plan, choice, [output for output, _ in outputs.values()], values)
+        elif self.source == "stated":
             stated = outcomes[0].fields.get(self.stated)
-            return {path: read_stated(stated, output) for path, (output, _) in outputs.items()}, {}
-        rows = [outcome.fields for outcome in outcomes]
-        return {path: _sampled(rows, output) for path, (output, _) in outputs.items()}, {}
+            found = {path: read_stated(stated, output) for path, (output, _) in outputs.items()}
+        else:
+            rows = [outcome.fields for outcome in outcomes]
+            found = {path: _sampled(rows, output) for path, (output, _) in outputs.items()}
+        return {path: reading._replace(answered=outputs[path][1]) for path, reading in found.items()}
+
+    def finish_row(self, row: dict[str, Any]) -> None:
+        """Change the fields of one of several answers, in place, to what the caller reads."""
+        row.pop(self.stated, None)
 
     def _applied(
         self,
@@ -201,28 +226,22 @@ class Deciding:
         lists: dict[tuple[str, ...], list[DecidingOutput]] = {}
         for output in self.outputs:
             rule = self.rules.get(output.path, DEFAULT_RULE)
-            if (found := evidence.get(output.path)) is None:
-                if self._abstains_without(output, rule, fields):
-                    _set(fields, output.steps, None) if output.allows_none else unsure.append(output.path)
-                continue
-            if found.confidence < rule.least and not output.allows_none:
+            found = evidence.get(output.path)
+            is_unsure = (0.0 if found is None else found.confidence) < rule.least
+            if is_unsure and not output.allows_none:
                 unsure.append(output.path)
+            if found is None and (not is_unsure or _at(fields, output.steps) is _MISSING):
+                continue
             if output.member is not UNSET:
                 lists.setdefault(output.steps, []).append(output)
                 continue
-            value = found.value
-            if found.confidence < rule.least and not output.allows_none:  # decided, for ``partial``
-                value = found.decided(replace(rule, least=0.0), is_mean=output.is_mean).value
-            _set(fields, output.steps, value)
+            if found is not None:
+                _set(fields, output.steps, output.value_of(found, rule))
+            elif output.allows_none:
+                _set(fields, output.steps, None)
         for steps, members in lists.items():
             _set(fields, steps, self._list(fields, steps, members, evidence))
         return Decided(fields, dict(evidence), warnings, repairs, tuple(unsure))
-
-    def _abstains_without(self, output: DecidingOutput, rule: DecisionRule, fields: Mapping[str, Any]) -> bool:
-        """Return True for a written value without evidence, if its rule has a ``least``. A refused question has its default."""
-        if not rule.least or output.member is not UNSET or self.source == "measured":
-            return False
-        return _at(fields, output.steps) not in (None, _MISSING)
 
     def _list(
         self,
@@ -233,20 +252,17 @@ class Deciding:
     ) -> list[Any] | None:
         """Return the members of a list that are decided to be in it, in declared order; ``None`` if it abstains."""
         written = _at(fields, steps)
-        known = {
-            label_index: output
-            for output in members
-            if (label_index := index_of(output.siblings, output.member)) is not None
-        }
+        counted = {index_of(output.siblings, output.member): output for output in members}
         decided: list[Any] = []
         for at, member in enumerate(members[0].siblings):
-            if (output := known.get(at)) is None:
+            output = counted.get(at)
+            found = None if output is None else evidence.get(output.path)
+            rule = DEFAULT_RULE if output is None else self.rules.get(output.path, DEFAULT_RULE)
+            if output is not None and output.allows_none and (0.0 if found is None else found.confidence) < rule.least:
+                return None
+            if found is None:
                 is_in = is_array(written) and index_of(written, member) is not None
             else:
-                rule = self.rules.get(output.path, DEFAULT_RULE)
-                found = evidence[output.path]
-                if found.confidence < rule.least and output.allows_none:
-                    return None
                 is_in = bool(found.decided(replace(rule, least=0.0)).value)
             if is_in:
                 decided.append(member)
@@ -267,7 +283,7 @@ def decided_prediction(
     else:
         decided = deciding.decide(plan, choice, outcomes, rows[0])
     for row in rows:
-        row.pop(deciding.stated, None)
+        deciding.finish_row(row)
     record_warnings(*decided.warnings)
     response = None if meta.response is None else meta.response.with_warnings(*decided.warnings)
     made = replace(
@@ -319,7 +335,7 @@ def prepare(
     lacks the named source. ``None`` if nothing asks for evidence.
     """
     outputs = deciding_outputs(signature.spec)
-    rules = dict(rules)
+    rules = check_decisions(rules, f"calling {owner}")
     check_rules(rules, outputs, owner)
     asked = dict(options or {})
     source = _source(lm, given, asked, bool(rules)) if outputs else None
@@ -331,6 +347,8 @@ def prepare(
             )
         return None, signature, dict(options) if options else None
     deciding = Deciding(source, outputs, rules, signature)
+    if any(output.made_by is not None for output in outputs):
+        signature = _asked_signature(signature, outputs)
     defaults: Mapping[str, Any] = getattr(lm, "kwargs", None) or {}
     if source == "logprob":
         top = asked.get("top_logprobs") or defaults.get("top_logprobs") or 20
@@ -346,9 +364,19 @@ def prepare(
             )
     elif source == "stated":
         deciding.stated, signature = stated_name(signature), stated_signature(signature, outputs)
-    elif lm.capabilities.decides == "also":
+    elif any(model.capabilities.decides == "also" for model in _models_of(lm)):
         deciding.options = {"evidence": True}
     return deciding, signature, asked
+
+
+@lru_cache(maxsize=256)
+def _asked_signature(signature: SignatureClass, outputs: tuple[DecidingOutput, ...]) -> SignatureClass:
+    """Return the signature with the types that are asked in place of classes whose values hold their evidence."""
+    for output in outputs:
+        if output.made_by is not None:
+            kind = output.made_by.decided_type
+            signature = signature.with_updated_fields(output.path, or_none(kind) if output.allows_none else kind)
+    return signature
 
 
 def measured_only(signature: SignatureClass) -> Deciding:
@@ -376,25 +404,47 @@ def check_rules(rules: Mapping[str, object], outputs: Iterable[DecidingOutput], 
 def _source(
     lm: LanguageModel, given: EvidenceOption, options: Mapping[str, Any], has_rules: bool
 ) -> EvidenceSource | None:
+    """Return the source of a call: one that each model has which the request may be sent to."""
     decides = lm.capabilities.decides
     if given is None:
         return "measured" if decides == "only" or (has_rules and decides == "also") else None
-    if given == "auto":
-        return "measured" if decides != "no" else "stated" if _no_logprobs(lm, options, is_guess=True) else "logprob"
-    if given == "measured" and decides == "no":
-        raise _refused(lm, "answers with texts only", 'Use evidence="auto", or a model that decides.')
-    if given == "logprob" and (why := _no_logprobs(lm, options)):
-        raise _refused(lm, f"gives no logprobs: {why}", 'Use evidence="stated", or "sampled".')
-    if given in ("stated", "sampled", "logprob") and decides == "only":
-        raise _refused(lm, "answers with distributions only", 'Use evidence="measured".')
-    return given
+    # A request for texts is not sent to a model that decides only. What a text model answers for one that decides has no
+    # evidence, and a warning.
+    models = [model for model in _models_of(lm) if model.capabilities.decides != "only"] if decides == "no" else [lm]
+    if given != "auto":
+        for model in models:
+            if problem := _problem(model, given, options):
+                raise _refused(model, *problem)
+        return given
+    if decides != "no":
+        return "measured"
+    return "stated" if any(_no_logprobs(model, options, is_guess=True) for model in models) else "logprob"
+
+
+def _models_of(lm: LanguageModel) -> list[LanguageModel]:
+    """Return the models that may answer a call: a model and its fallbacks, or the targets of a router."""
+    targets: Any = getattr(lm, "targets", None)
+    return [lm] if targets is None else [target.lm for target in targets()]
+
+
+def _problem(lm: LanguageModel, source: str, options: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Return what a model lacks for a source, and what to do; ``None`` if it has the source."""
+    decides = lm.capabilities.decides
+    if source == "measured":
+        instead = 'Use evidence="auto", or a model that decides.'
+        return ("answers with texts only", instead) if decides == "no" else None
+    if decides == "only":
+        return "answers with distributions only", 'Use evidence="measured".'
+    if source == "logprob" and (why := _no_logprobs(lm, options, is_guess=False)):
+        return f"gives no logprobs: {why}", 'Use evidence="stated", or "sampled".'
+    return None
 
 
 def _refused(lm: LanguageModel, what: str, instead: str) -> UnsupportedFeature:
     return UnsupportedFeature(f"{lm.model} {what.rstrip('.')} (choosing evidence). {instead}")
 
 
-def _no_logprobs(lm: LanguageModel, options: Mapping[str, Any], *, is_guess: bool = False) -> str | None:
+def _no_logprobs(lm: LanguageModel, options: Mapping[str, Any], *, is_guess: bool) -> str | None:
     """Return why a model gives no log probabilities; ``None`` if it gives them. ``is_guess``: without its word, it does not."""
     find: Any = getattr(lm, "logprobs_refusal", None)
     if find is None:
@@ -459,9 +509,8 @@ def _with(owner: Any, steps: Sequence[str], value: Any) -> Any:
     return dataclasses.replace(owner, **{name: value})
 
 
-def _measured(choice: Choice, outputs: Iterable[DecidingOutput]) -> tuple[dict[str, LabelReading], dict[str, Any]]:
+def _measured(choice: Choice, outputs: Iterable[DecidingOutput]) -> dict[str, LabelReading]:
     readings: dict[str, LabelReading] = {}
-    answered: dict[str, Any] = {}
     for output in outputs:
         key = ".".join(output.keys) + output.path.removeprefix(".".join(output.steps))
         data: Any = (choice.evidence or {}).get(key)
@@ -471,8 +520,10 @@ def _measured(choice: Choice, outputs: Iterable[DecidingOutput]) -> tuple[dict[s
         if found is None:
             readings[output.path] = LabelReading(problem="the answer has no numbers for it")
         else:
-            readings[output.path], answered[output.path] = LabelReading(found[0]), found[1]
-    return readings, answered
+            readings[output.path] = LabelReading(
+                found.probabilities, answered=found.answered, confidence=found.confidence
+            )
+    return readings
 
 
 def _votes(rows: _Rows, output: DecidingOutput) -> list[Any]:

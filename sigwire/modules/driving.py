@@ -15,7 +15,7 @@ from sigwire.effects.performing import Frame, performing
 from sigwire.effects.steps import Steps, run
 from sigwire.errors import BudgetSpent, ConfigurationError
 from sigwire.lm.policy.money.budget import Budget
-from sigwire.lm.preview.preview import Preview, preview_of
+from sigwire.lm.preview.preview import AskedEvidence, Preview, preview_of
 from sigwire.modules.ask import Ask
 from sigwire.modules.planned_folds import planned_folds, planning
 from sigwire.modules.tree.walk import Predictor
@@ -103,7 +103,9 @@ def drive_program(
 def _preview_of_ask(ask: Ask, paths: Mapping[int, str]) -> Preview:
     lm: Any = ask.lm
     made = lm.preview(ask.request) if hasattr(lm, "preview") else preview_of(lm, ask.request)
-    made = replace(cast(Preview, made), path=paths.get(id(ask.asker)), turn=running.get().turn)
+    deciding = getattr(ask.reader_factory, "deciding", None)
+    evidence = None if deciding is None else AskedEvidence(deciding.source, deciding.paths)
+    made = replace(cast(Preview, made), path=paths.get(id(ask.asker)), turn=running.get().turn, evidence=evidence)
     if planned := planned_folds.get():
         fold = planned.pop()
         text = (

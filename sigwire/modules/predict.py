@@ -50,6 +50,7 @@ else:
     from typing import ParamSpec, TypeVar
 
 __all__ = [
+    "CallParts",
     "Predict",
     "PredictorCalls",
     "PredictorClasses",
@@ -123,6 +124,15 @@ class PredictorClasses(NamedTuple):
     extract: type[Any]
 
 
+class CallParts(NamedTuple):
+    """The parts of a call that its request is made of. ``inputs`` are checked."""
+
+    signature: SignatureClass
+    options: dict[str, Any] | None
+    inputs: dict[str, Any]
+    demos: Any
+
+
 class Predict(ReadingCalls[P, S], Predictor):
     """Ask a model for a signature's outputs: one call, one request.
 
@@ -150,7 +160,7 @@ class Predict(ReadingCalls[P, S], Predictor):
     _shown_by = "sigwire.modules.cards.predictors:predictor"
     _is_program: ClassVar[bool] = False
     fixed_methods: ClassVar[Mapping[str, str]] = {"load_state": "override prepare_state, which programs call too"}
-    _hooks: ClassVar[Sequence[str]] = ("plan_for", "settings_of_call")
+    _hooks: ClassVar[Sequence[str]] = ("decide_call", "plan_for", "settings_of_call")
     adapter: Adapter | None = None  # attributes of the class: most predictors have neither
     chosen_options: Mapping[str, Any] = MappingProxyType({})
     chosen_adapter: str = ""
@@ -170,7 +180,7 @@ class Predict(ReadingCalls[P, S], Predictor):
         super().__init__(callbacks)
         self.signature: SignatureClass = signature_of(signature)
         self.evidence: EvidenceOption = None if evidence is None else _check_evidence(evidence)
-        self.decisions: DecisionRules = {} if decisions is None else dict(decisions)
+        self.decisions: DecisionRules = {} if decisions is None else dict(_check_decisions(decisions))
         self.config: dict[str, object] = _check_config(config)
         self.max_reasks: int | None = None if max_reasks is None else _check_reasks(max_reasks)
         check_config(Predict, config, lm)
@@ -209,13 +219,12 @@ class Predict(ReadingCalls[P, S], Predictor):
         own_lm = self.lm if given_lm is None else given_lm
         lm = resolve_lm(own_lm, type(self).__name__)
         options, reasks = self._options(specials)
-        deciding = None
-        if self.evidence is not None or self.decisions or (options is not None and "evidence" in options):
-            deciding, signature, options = self._deciding(signature, lm, values, options)
-        plan = type(self).plan_for(self, signature, lm, values, options)
         demos: Any = specials.get("demos", self.demos)
         if self.nearest is not None and "demos" not in specials:
             demos = self.nearest.choose(demos, inputs, signature.spec)
+        parts = CallParts(cast("SignatureClass", signature), options, inputs, demos)
+        deciding, (signature, options, inputs, demos) = type(self).decide_call(self, lm, values, parts)
+        plan = type(self).plan_for(self, signature, lm, values, options)
         overlay = self._overlay(plan, inputs) if self.tool_texts else None
         facts = {"signature": signature, "inputs": inputs, "demos": demos}
         if deciding is not None:
@@ -247,30 +256,30 @@ class Predict(ReadingCalls[P, S], Predictor):
             append_trace(values, (self, inputs, prediction))
         return prediction
 
-    def _deciding(
-        self, signature: SignatureMeta, lm: LanguageModel, values: Settings, options: Mapping[str, Any] | None
-    ) -> tuple[Deciding | None, SignatureClass, dict[str, Any] | None]:
-        """Return how the call gets its evidence, and the signature and the options of its request."""
+    def decide_call(self, lm: LanguageModel, values: Settings, parts: CallParts) -> tuple[Deciding | None, CallParts]:
+        """Return how the call gets its evidence, ``None`` without any, and the parts of its request."""
+        if self.evidence is None and not self.decisions and (parts.options is None or "evidence" not in parts.options):
+            return None, parts
         from sigwire.modules.deciding import check_evidence, prepare  # few calls have evidence
 
-        asked = dict(options or {})
+        asked = dict(parts.options or {})
         given = check_evidence(asked.pop("evidence", self.evidence), "calling Predict")
         adapter = values.adapter or default_adapter()
         reader: LanguageModel = adapter.reading_model() or lm
-        return prepare(type(self).__name__, cast("SignatureClass", signature), reader, given, self.decisions, asked)
+        found, signature, options = prepare(type(self).__name__, parts.signature, reader, given, self.decisions, asked)
+        return found, parts._replace(signature=signature, options=options)
 
     def request_of(self, inputs: FieldValues) -> tuple[LanguageModel, Plan, Request]:
         """Return the model, the plan and the request of a call with checked inputs. Nothing is asked."""
         values, given = self.settings_of_call(), dict(inputs)
         lm = resolve_lm(self.lm, type(self).__name__)
         options, _ = self._options({name: given.pop(name) for name in ("config",) if name in given})
-        signature, deciding = self.signature, None
-        if self.evidence is not None or self.decisions or (options is not None and "evidence" in options):
-            deciding, signature, options = self._deciding(signature, lm, values, options)
+        demos = self.demos if self.nearest is None else self.nearest.choose(self.demos, given, self.signature.spec)
+        parts = CallParts(self.signature, options, given, demos)
+        deciding, (signature, options, given, demos) = type(self).decide_call(self, lm, values, parts)
         plan = type(self).plan_for(self, signature, lm, values, options)
         if deciding is not None:
             options = deciding.first_options(plan, options)
-        demos = self.demos if self.nearest is None else self.nearest.choose(self.demos, given, self.signature.spec)
         overlay = self._overlay(plan, given) if self.tool_texts else None
         return lm, plan, (overlay or plan).format(given, demos, options)
 
@@ -432,6 +441,7 @@ def without_thinking(capabilities: Capabilities) -> Capabilities:
 # Keywords that would be sent as request options, and what to write.
 _NO_OPTIONS: Mapping[str, str] = {
     "adapter": "adapter is a setting (calling Predict). Write configure(adapter=...), or with context(adapter=...).",
+    "decisions": "decisions are an attribute and no option of a call (calling Predict). Write predict.decisions = {...}.",
     "max_repairs": "max_repairs is now max_reasks (calling Predict). Write max_reasks=1.",
 }
 
@@ -511,6 +521,12 @@ def _check_evidence(given: object) -> EvidenceOption:
     from sigwire.modules.deciding import check_evidence
 
     return cast("EvidenceOption", check_evidence(given))
+
+
+def _check_decisions(given: DecisionRules) -> DecisionRules:
+    from sigwire.modules.deciding import check_decisions
+
+    return check_decisions(given, "making a Predict")
 
 
 def _load_lm(state: object, unsafe: bool) -> LanguageModel | None:

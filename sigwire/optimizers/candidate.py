@@ -5,7 +5,7 @@ A text of a program has a name, its slot; the names of predictors are those of `
 
     <predictor>.instructions                   the task of the signature
     <predictor>.fields.<field>.desc            the description of an input or output
-    <predictor>.fields.<field>.criteria.<label>  when a value of an output applies
+    <predictor>.fields.<path>.criteria.<label>  when a value of an output applies
     <predictor>.tools.<tool>.desc              the description of a tool that the predictor offers
     <predictor>.tools.<tool>.args.<argument>   the description of an argument
     <predictor>.tools.<tool>.alias             the name of the tool for the model
@@ -271,9 +271,10 @@ def slots(
                 f"{name}.fields.{each.name}.desc": each.description for each in spec.fields if each not in unwritten
             }
             found |= {
-                f"{name}.fields.{each.name}.criteria.{label}": text
+                f"{name}.fields.{path}.criteria.{label}": text
                 for each in spec.outputs
-                for label, text in criteria_texts(each).items()
+                for path, texts in criteria_texts(each).items()
+                for label, text in texts.items()
             }
         if spec.tools_field is not None and not frozenset(tune).isdisjoint({"tools", "tool_names"}):
             agent = agents.get(id(predictor))
@@ -455,7 +456,7 @@ def _set_field(predictor: Any, rest: str, text: str) -> bool:
             predictor.signature = predictor.signature.load_state({"criteria": {name: {label: text}}})
         except StateError:
             return False
-        return name in predictor.signature.spec.by_name
+        return True
     name = rest.removesuffix(".desc")
     if name == rest or name not in predictor.signature.spec.by_name:
         return False

@@ -393,6 +393,7 @@ class Optimizer(Teleprompter, ChecksKeywords):
             example_of=rows.examples.__getitem__,
             is_taught=bool(getattr(teacher, "_compiled", False)),
             labels=self._labels,
+            drawn=rows.drawn,
             fixed=fixed_passages(passages, slots(student, examples, FAMILIES)) if passages else {},
         )
         if self._chooses and not rows.val:

@@ -32,7 +32,7 @@ class Task:
     training rows on which the winner and the student are compared as well, because no candidate gains from them. ``must_hold``:
     validation rows on which a candidate may not be worse than the student. ``fixed``: passages that a text must keep, by slot.
     ``labels``: the values by label of each choice that candidates may have. ``plan``: answers are made up, and choices repeat
-    (few) or do not (many).
+    (few) or do not (many). ``drawn``: the training rows as they were given, equal ones repeatedly.
     """
 
     baseline: Candidate
@@ -52,6 +52,7 @@ class Task:
     fixed: Mapping[Slot, tuple[str, ...]] = field(default_factory=dict[str, "tuple[str, ...]"])
     labels: Mapping[str, Mapping[str, Any]] = field(default_factory=dict[str, "Mapping[str, Any]"])
     plan: Literal["", "few", "many"] = ""
+    drawn: tuple[str, ...] = ()
 
     def rng(self, purpose: str, *index: object) -> random.Random:
         """Return random numbers for one purpose. A draw for one purpose shifts none of another."""

@@ -4,21 +4,28 @@
 JSON Schema of the type. Prompts and schemas for text models show both as text; decision wires send them.
 
 ``deciding_outputs`` walks models, dataclasses, ``TypedDict``s and optional members; lists of them and dicts have no questions.
+
+A class whose values hold their evidence is a type of outputs too, and not of their members: its ``decided_type`` is the type
+that is asked, such as ``Annotated[bool, Criteria(...)]``, and ``of_evidence(evidence, rule)`` makes its value. As metadata,
+``Annotated[bool, TheClass]``, the class gives its criteria.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import typing
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import lru_cache
 from types import UnionType
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
-from sigwire.core.evidence import Question, index_of, label_of
+from pydantic_core import PydanticCustomError
+from pydantic_core.core_schema import no_info_after_validator_function
+
+from sigwire.core.evidence import DecisionRule, Evidence, Question, index_of, label_of
 from sigwire.core.json import JsonObject
 from sigwire.core.narrow import is_mapping
 from sigwire.core.record import UNSET
@@ -29,9 +36,18 @@ from sigwire.signatures.annotations import allows_none, strip_annotated
 from sigwire.signatures.fields import CHECKS, FieldSpec, SignatureSpec
 
 if TYPE_CHECKING:
-    from pydantic.annotated_handlers import GetJsonSchemaHandler
+    from pydantic.annotated_handlers import GetCoreSchemaHandler, GetJsonSchemaHandler
+    from pydantic_core import CoreSchema
 
-__all__ = ["Criteria", "DecidingOutput", "criteria_of", "criteria_texts", "deciding_outputs", "with_criterion"]
+__all__ = [
+    "Criteria",
+    "DecidingOutput",
+    "criteria_of",
+    "criteria_texts",
+    "deciding_outputs",
+    "or_none",
+    "with_criterion",
+]
 
 _MOST_LEVELS = 10
 _MOST_DEPTH = 32
@@ -43,6 +59,7 @@ class Criteria(ChecksKeywords):
     ``Criteria({value: description})`` describes values of a ``bool``, ``Literal`` or ``Enum``, or of the members of a list of
     these; also of some of them only. ``Criteria("none", "minor", ("severe", "someone is hurt"))`` has 2 to 10 ordered levels of
     a ``float`` (the value is the mean level) or an ``int`` (a level), numbered from 0: a text, or a label with its description.
+    A number outside of the levels is no value of the output.
 
     Raises ``SignatureError`` for fewer than 2 or more than 10 levels, an empty label, and equal labels.
 
@@ -103,6 +120,19 @@ class Criteria(ChecksKeywords):
             made.descriptions[key] = text
         return made
 
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        """Refuse a number outside of the levels."""
+        schema = handler(source)
+        return no_info_after_validator_function(self._level_of, schema) if self.levels else schema
+
+    def _level_of(self, number: Any) -> Any:
+        last = len(self.levels) - 1
+        if isinstance(number, int | float) and not 0 <= number <= last:
+            (first, _), (highest, _) = self.levels[0], self.levels[-1]
+            facts = {"first": first, "last": last, "highest": highest}
+            raise PydanticCustomError("level", "should be a level from 0 ({first}) to {last} ({highest})", facts)
+        return number
+
     def __get_pydantic_json_schema__(self, core_schema: Any, handler: GetJsonSchemaHandler) -> JsonObject:
         schema: JsonObject = dict(cast("Any", handler(core_schema)))
         if self.levels:
@@ -147,7 +177,8 @@ class DecidingOutput(Question):
 
     ``member``: the value of a list that it stands for, ``siblings`` all of them.
 
-    ``allows_none``: an output that abstains is ``None``. ``criteria``: its descriptions or levels.
+    ``allows_none``: an output that abstains is ``None``. ``criteria``: its descriptions or levels. ``made_by``: the class of
+    values that hold their evidence.
     """
 
     steps: tuple[str, ...] = ()
@@ -156,6 +187,16 @@ class DecidingOutput(Question):
     siblings: tuple[Any, ...] = ()
     allows_none: bool = False
     criteria: Criteria | None = None
+    made_by: Any = None
+
+    def value_of(self, evidence: Evidence, rule: DecisionRule) -> Any:
+        """Return the value of the output for evidence that a rule decided."""
+        if evidence.confidence < rule.least:
+            if self.allows_none:
+                return None
+            evidence = evidence.decided(replace(rule, least=0.0), is_mean=self.is_mean)  # for ``partial``
+        is_none = evidence.value is None and self.allows_none
+        return evidence.value if self.made_by is None or is_none else self.made_by.of_evidence(evidence, rule)
 
 
 def criteria_of(metadata: tuple[Any, ...]) -> list[Criteria]:
@@ -163,21 +204,106 @@ def criteria_of(metadata: tuple[Any, ...]) -> list[Criteria]:
     return [each for each in metadata if isinstance(each, Criteria)]
 
 
-def criteria_texts(spec: FieldSpec) -> dict[str, str]:
-    """Return the descriptions of the criteria around the type of an output, by label. Those inside of its type are left out."""
-    found = criteria_of(spec.metadata)
-    return found[0].texts if found else {}
+class _CriterionText:
+    """Metadata: another description of a value or level of an output inside of a type, in its JSON Schema."""
+
+    __slots__ = ("_keys", "label", "path", "text")
+
+    def __init__(self, output: DecidingOutput, label: str, text: str) -> None:
+        self.path, self._keys = ".".join(output.steps), output.keys[1:]
+        self.label, self.text = label, text
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _CriterionText) and (self.path, self.label, self.text) == (
+            other.path,
+            other.label,
+            other.text,
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.path, self.label, self.text))
+
+    def __repr__(self) -> str:
+        return short_repr(f"{self.path}: {self.label}: {self.text}", MOST_IN_REPR)
+
+    def __get_pydantic_json_schema__(self, core_schema: Any, handler: GetJsonSchemaHandler) -> JsonObject:
+        return self._changed(handler(core_schema), self._keys, handler.resolve_ref_schema)
+
+    def _changed(self, schema: Any, keys: tuple[str, ...], resolve: Callable[[Any], Any]) -> JsonObject:
+        """Return a schema with the text at the end of ``keys``; definitions on the way are written into it."""
+        if any(name in schema for name in ("x-criteria", "x-levels")):
+            return self._described(schema)
+        for union in ("anyOf", "oneOf", "allOf"):
+            if union in schema:
+                return {**schema, union: [self._changed(each, keys, resolve) for each in schema[union]]}
+        node = resolve(schema)
+        name = keys[0] if keys else "items"
+        parts: Any = node.get("properties", {}) if keys else node
+        if name not in parts:
+            return cast(JsonObject, schema)
+        changed = {**parts, name: self._changed(parts[name], keys[1:], resolve)}
+        return {**node, "properties": changed} if keys else changed
+
+    def _described(self, schema: Any) -> JsonObject:
+        levels: Any = [
+            {**level, "description": self.text} if level["label"] == self.label else level
+            for level in schema.get("x-levels", ())
+        ]
+        return {
+            **schema,
+            **({"x-levels": levels} if levels else {"x-criteria": {**schema["x-criteria"], self.label: self.text}}),
+        }
 
 
-def with_criterion(spec: FieldSpec, label: str, text: str) -> FieldSpec:
-    """Return an output with another description of a value or level. Raises ``KeyError`` if its criteria have no such label."""
-    found = criteria_of(spec.metadata)
-    if not found:
-        raise KeyError(label)
-    changed = found[0].with_text(label, text)
+def criteria_texts(spec: FieldSpec, *, has_bare_levels: bool = False) -> dict[str, dict[str, str]]:
+    """Return the descriptions of criteria of an output, by path and label; those of members of its models too.
+
+    ``has_bare_levels``: levels without a description are among them, with an empty one.
+    """
+    if spec.role != "value":
+        return {}
+    changed = {(each.path, each.label): each.text for each in spec.metadata if isinstance(each, _CriterionText)}
+    found: dict[str, dict[str, str]] = {}
+    for output in _of_field(spec):
+        if output.criteria is not None:
+            path, texts = ".".join(output.steps), output.criteria.texts
+            texts = dict(output.criteria.levels) or texts if has_bare_levels else texts
+            own = {label: changed.pop((path, label), text) for label, text in texts.items()}
+            found.setdefault(path, own)
+    for (path, label), text in changed.items():  # of levels that had none
+        found[path][label] = text
+    return found
+
+
+def with_criterion(spec: FieldSpec, path: str, label: str, text: str) -> FieldSpec:
+    """Return an output with another description of a value or level. Raises ``KeyError`` if it has no such criteria."""
+    output = next((each for each in _of_field(spec) if ".".join(each.steps) == path and each.criteria), None)
+    if output is None or output.criteria is None:
+        raise KeyError(path)
+    changed = output.criteria.with_text(label, text)
+    if criteria_texts(spec)[path].get(label) == text:
+        return spec
     info = copy(spec.info)
-    info.metadata = [changed if each is found[0] else each for each in info.metadata]
+    if any(each is output.criteria for each in info.metadata):
+        info.metadata = [changed if each is output.criteria else each for each in info.metadata]
+    else:
+        rest = [
+            each
+            for each in info.metadata
+            if not isinstance(each, _CriterionText) or (each.path, each.label) != (path, label)
+        ]
+        info.metadata = [*rest, _CriterionText(output, label, text)]
     return replace(spec, metadata=tuple(info.metadata), _info=info)
+
+
+def or_none(kind: Any) -> Any:
+    """Return a type or ``None``, with the criteria around both.
+
+    >>> or_none(Annotated[bool, Criteria({True: "down"})]).__metadata__
+    (Criteria({True: 'down'}),)
+    """
+    metadata = getattr(kind, "__metadata__", ())
+    return Annotated[(typing.get_args(kind)[0] | None, *metadata)] if metadata else kind | None
 
 
 def deciding_outputs(spec: SignatureSpec) -> tuple[DecidingOutput, ...]:
@@ -222,10 +348,18 @@ def _outputs(
     path = ".".join(steps)
     nullable = allows_none(annotation)
     kind, found = _unwrapped(annotation, metadata)
+    made_by = kind if isinstance(kind, type) and getattr(kind, "decided_type", None) is not None else None
+    if made_by is not None:
+        if len(steps) > 1:
+            return
+        kind, own = _unwrapped(cast("Any", made_by).decided_type, ())
+        found += own
     if len(found) > 1:
         raise SignatureError(f"{path} has two Criteria (defining a signature). Join them.")
     criteria = found[0] if found else None
-    base = DecidingOutput(path, "bool", (True, False), steps=steps, keys=keys, allows_none=nullable, criteria=criteria)
+    base = DecidingOutput(
+        path, "bool", (True, False), steps=steps, keys=keys, allows_none=nullable, criteria=criteria, made_by=made_by
+    )
     origin, arguments = typing.get_origin(kind), typing.get_args(kind)
     if criteria is not None and criteria.levels:
         if nullable or kind not in (int, float):
@@ -273,11 +407,11 @@ def _shown(kind: Any) -> str:
 
 def _unwrapped(annotation: Any, metadata: tuple[Any, ...]) -> tuple[Any, list[Criteria]]:
     """Return a type without ``Annotated``, aliases and ``| None``, and the criteria around it."""
-    found = criteria_of(metadata)
+    found = _declared(metadata)
     while True:
         origin = typing.get_origin(annotation)
         if origin is typing.Annotated:
-            found += criteria_of(annotation.__metadata__)
+            found += _declared(annotation.__metadata__)
             annotation = typing.get_args(annotation)[0]
         elif origin in (typing.Union, UnionType):
             rest = [each for each in typing.get_args(annotation) if each is not type(None)]
@@ -288,6 +422,14 @@ def _unwrapped(annotation: Any, metadata: tuple[Any, ...]) -> tuple[Any, list[Cr
             annotation = bare
         else:
             return annotation, found
+
+
+def _declared(metadata: tuple[Any, ...]) -> list[Criteria]:
+    """Return the criteria among the metadata of a type, also those of classes whose values hold evidence."""
+    found = criteria_of(metadata)
+    for each in metadata:
+        found += criteria_of(getattr(getattr(each, "decided_type", None), "__metadata__", ()))
+    return found
 
 
 def _values_of(kind: Any) -> tuple[Any, ...]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -27,28 +28,32 @@ def dump_texts(spec: SignatureSpec) -> JsonObject:
 
 
 def _criteria(spec: SignatureSpec) -> JsonObject:
-    """Return the descriptions of criteria, by output and label."""
-    limited = [each for each in spec.outputs if each.metadata]
-    if not limited:
+    """Return the descriptions of criteria, by path and label."""
+    if "sigwire.signatures.criteria" not in sys.modules:  # then no type has criteria
         return {}
-    from sigwire.signatures.criteria import criteria_texts  # few signatures have criteria
+    from sigwire.signatures.criteria import criteria_texts
 
-    return {each.name: {**texts} for each in limited if (texts := criteria_texts(each))}
+    return {path: {**texts} for each in spec.outputs for path, texts in criteria_texts(each).items() if texts}
 
 
-def _load_criteria(spec: SignatureSpec, each: FieldSpec, saved: Any) -> FieldSpec:
+def _load_criteria(spec: SignatureSpec, fields: Sequence[FieldSpec], saved: Mapping[str, Any]) -> list[FieldSpec]:
     from sigwire.signatures.criteria import with_criterion
 
-    if not isinstance(saved, Mapping):
-        raise _invalid_state(spec, f"criteria hold {type(saved).__name__}")
-    for label, text in cast("Mapping[str, Any]", saved).items():
-        if not isinstance(text, str):
-            raise _invalid_state(spec, f"criteria hold {type(text).__name__}")
-        try:
-            each = with_criterion(each, label, text)
-        except KeyError:
-            raise _invalid_state(spec, f"criteria of {each.name} have a label {label!r:.60}") from None
-    return each
+    loaded = {each.name: each for each in fields}
+    for path, texts in saved.items():
+        name = path.partition(".")[0]
+        if name not in loaded:
+            raise _invalid_state(spec, f"criteria have a field {path!r:.60}")
+        if not isinstance(texts, Mapping):
+            raise _invalid_state(spec, f"criteria hold {type(texts).__name__}")
+        for label, text in cast("Mapping[str, Any]", texts).items():
+            if not isinstance(text, str):
+                raise _invalid_state(spec, f"criteria hold {type(text).__name__}")
+            try:
+                loaded[name] = with_criterion(loaded[name], path, label, text)
+            except KeyError:
+                raise _invalid_state(spec, f"criteria of {path} have a label {label!r:.60}") from None
+    return [*loaded.values()]
 
 
 def load_texts(spec: SignatureSpec, state: Mapping[str, object]) -> SignatureSpec:
@@ -58,9 +63,8 @@ def load_texts(spec: SignatureSpec, state: Mapping[str, object]) -> SignatureSpe
     criteria: Any = state.get("criteria") or {}
     if not isinstance(criteria, Mapping):
         raise _invalid_state(spec, f"criteria are {type(criteria).__name__}")
-    if unknown := [name for name in cast("Mapping[object, object]", criteria) if name not in spec.by_name]:
-        raise _invalid_state(spec, f"criteria have a field {unknown[0]!r:.60}")
-    fields = [_load_criteria(spec, each, criteria[each.name]) if each.name in criteria else each for each in fields]
+    if criteria:
+        fields = _load_criteria(spec, fields, cast("Mapping[str, Any]", criteria))
     instructions = state.get("instructions", spec.instructions)
     if not isinstance(instructions, str):
         raise _invalid_state(spec, f"instructions are {type(instructions).__name__}")

@@ -223,10 +223,15 @@ def test_shares_count_values_and_ignore_others() -> None:
 @pytest.mark.parametrize(
     ("data", "found"),
     [
-        ({"values": [None, "repair", "billing"], "probabilities": [0.5, 0.25, 0.25]}, ((0.25, 0.25, 0.5), UNSET)),
+        ({"values": [None, "repair", "billing"], "probabilities": [0.5, 0.25, 0.25]}, ((0.25, 0.25, 0.5), UNSET, None)),
         (
-            {"values": ["billing", "repair", None], "probabilities": [0.5, 0.5, 0], "answered": "repair"},
-            ((0.5, 0.5, 0.0), Area.REPAIR),
+            {
+                "values": ["billing", "repair", None],
+                "probabilities": [0.5, 0.5, 0],
+                "answered": "repair",
+                "confidence": 0.7,
+            },
+            ((0.5, 0.5, 0.0), Area.REPAIR, 0.7),
         ),
         ({"values": ["billing", "sales"], "probabilities": [0.5, 0.5]}, None),
         ({"values": ["billing", "repair"], "probabilities": [0, 0]}, None),

@@ -179,7 +179,6 @@ def test_optimizers_out_of_scope_show_their_options_without_secrets_and_name_the
         ("from sigwire.dspy import Assert", "Assert"),
         ("from sigwire.dspy.clients import Provider", "clients.Provider"),
         ("from sigwire.dspy.clients.provider import Provider", "clients.provider"),
-        ("from sigwire.dspy.experimental import ReAnchor", "experimental.ReAnchor"),
         ("from sigwire.dspy.datasets import Colors", "datasets.Colors"),
     ],
 )
@@ -202,9 +201,7 @@ def test_import_of_another_absent_module_is_the_error_of_python() -> None:
     assert importlib.util.find_spec("sigwire.dspy.nothing") is None
 
 
-@pytest.mark.parametrize(
-    "name", ["ColBERTv2", "utils.Unbatchify", "TypedPredictor", "clients.Provider", "experimental.Noul"]
-)
+@pytest.mark.parametrize("name", ["ColBERTv2", "utils.Unbatchify", "TypedPredictor", "clients.Provider"])
 def test_import_of_a_name_that_is_missing_on_purpose_has_the_advice(name: str) -> None:
     package, _, last = f"sigwire.dspy.{name}".rpartition(".")
     with pytest.raises(AttributeError, match=re.escape(INSTEAD[name])):

@@ -9,7 +9,7 @@ from unittest import mock
 import pytest
 
 import sigwire.dspy as dspy
-from sigwire.dspy.lm import as_model
+from sigwire.dspy.called_models import as_model
 from sigwire.errors import ConfigurationError
 
 ANSWER = "[[ ## answer ## ]]\n4\n\n[[ ## completed ## ]]"

@@ -205,7 +205,8 @@ def test_page_and_card_have_each_calibrated_output(tmp_path: Path) -> None:
     result.to_html(path := tmp_path / "run.html")
     text = path.read_text(encoding="utf-8")
     assert "calibration urgent: ECE 0.15, Brier 0.05 (logprob, 2 rows)" in text
-    assert "1 value: stated 0.90, observed 1.00" in text
+    assert "1 value: logprob 0.90, observed 1.00" in text
+    assert "Observed score over logprob probability" in text
     assert "ECE 0.15, Brier 0.05 (logprob, 2 rows)" in result.to_markdown()
     assert "calibration" not in make_result([1.0]).to_markdown()
 

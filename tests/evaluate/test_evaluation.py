@@ -256,6 +256,7 @@ REFUSED: dict[str, tuple[Callable[[], object], str]] = {
     "unknown option of a call": (lambda: Evaluate(devset=DEVSET)(program_of(), repeats=2), "Did you mean repeat"),
     "no metric": (lambda: Evaluate(devset=DEVSET)(program_of()), "needs a metric"),
     "wrong threads": (lambda: Evaluate(devset=DEVSET, num_threads=0), "num_threads"),
+    "no score of failures": (lambda: Evaluate(devset=DEVSET, failure_score=float("nan")), "a finite number, not nan"),
     "unknown reducer": (lambda: Evaluate(devset=DEVSET, reduce="best"), "reduce='best'"),
     "unknown cluster": (lambda: Evaluate(devset=DEVSET, cluster="user"), "no field 'user'"),
     "missing input of the program": (

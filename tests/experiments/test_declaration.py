@@ -104,8 +104,9 @@ def plain(question: str) -> Any:
     return {"answer": question}
 
 
-def leaking() -> DataSplit:
-    return DataSplit(tuple(rows(3)), (), (*rows(2, 200), *rows(1)))
+def leaking(**changes: Any) -> DataSplit:
+    first, *rest = (row.copy(**changes) for row in rows(3))
+    return DataSplit((first, *rest), (), (*rows(2, 200), first))
 
 
 REFUSED: dict[str, tuple[dict[str, Any], type[SigwireError], str]] = {
@@ -123,6 +124,9 @@ REFUSED: dict[str, tuple[dict[str, Any], type[SigwireError], str]] = {
     ),
     "test rows that are training rows": (
         {"datasets": {"trec": leaking()}}, InputError, "1 of 3 test rows of datasets\\['trec'\\] .* at position 2",
+    ),
+    "a test row that is a training row and has an id": (
+        {"datasets": leaking(id="t-7")}, InputError, "at position 2 \\(id 't-7'\\)",
     ),
     "inputs that a data set lacks": (
         {"datasets": DataSplit((), (), (Example(text="x", answer="y").with_inputs("text"),)), "optimizers": None},
@@ -159,6 +163,12 @@ def test_experiment_refuses_before_any_call(case: str) -> None:
         grid(**changes)
     text = str(caught.value)
     assert re.search(r"\(.*\)", text), "the error says where"
+
+
+@pytest.mark.parametrize("axis", ["programs", "datasets", "models", "adapters", "options", "wordings", "optimizers"])
+def test_axis_without_a_label_is_refused(axis: str) -> None:
+    with pytest.raises(ConfigurationError, match=rf"{axis} of an Experiment has no label .*: the grid would be empty"):
+        grid(**{axis: {}})
 
 
 def test_experiment_refuses_an_unknown_option_and_names_the_nearest() -> None:

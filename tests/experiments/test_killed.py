@@ -17,6 +17,7 @@ import pytest
 
 from sigwire.core.request import Request
 from sigwire.experiments.folder import load_experiment
+from sigwire.experiments.reproducing import reproduce
 from sigwire.lm.client import LM
 from sigwire.modules.predict import Predict
 from sigwire.testing import Delivered, FakeProvider
@@ -96,13 +97,15 @@ def check_killed_runs(kills: int, seed: int, folder: Path, undisturbed: tuple[li
             with started(provider.url("openai"), folder, 1 + kill % 2) as process:
                 wait_until(lambda: recorded(folder) >= min(target, total) or process.poll() is not None)  # noqa: B023
         before = recorded(folder)
-        result = experiment(provider.url("openai"), "last").run(folder, progress=False)
+        last = experiment(provider.url("openai"), "last")
+        result = last.run(folder, progress=False)
         # By their header: requests of killed processes may arrive late.
         paid = [each for each in provider.requests if each.headers.get("run") == "last"]
     assert len(paid) == total - before
     assert recorded(folder) == total, "no answer is recorded twice"
     assert table(result) == rows
     assert table(load_experiment(folder)) == rows
+    assert reproduce(folder, last).differs == ()  # the provider is gone
 
 
 def test_run_after_a_kill_pays_only_for_what_is_missing(

@@ -11,10 +11,12 @@ from sigwire.core.request import Request
 from sigwire.experiments.planning import ExperimentPlan
 from sigwire.lm.client import LM
 from sigwire.lm.policy.money.prices import Price
+from sigwire.lm.preview.preview import Preview, preview_of
 from sigwire.modules.agents.react import ReAct
 from sigwire.modules.chain_of_thought import ChainOfThought
 from sigwire.modules.predict import Predict
 from sigwire.optimizers.rules.gepa import GEPA
+from sigwire.optimizers.rules.labeled_few_shot import LabeledFewShot
 from sigwire.testing import FakeProvider
 from tests.experiments.grid import CountingLM, data, exact, grid, random_search
 from tests.optimizers.stub import label, number_of
@@ -57,6 +59,25 @@ def test_plan_names_a_model_without_a_price() -> None:
     assert "price unknown of nobody/knows-1" in str(plan)
 
 
+class PreviewedLM(CountingLM):
+    """Counts the requests that are previewed."""
+
+    previews = 0
+
+    def preview(self, request: Request | str) -> Preview:
+        assert isinstance(request, Request)
+        self.previews += 1
+        return preview_of(self, request)
+
+
+def test_plan_previews_the_test_rows_of_a_program_once_for_all_its_optimizers_and_seeds() -> None:
+    lm = PreviewedLM()
+    optimizers = {"none": None, "three": LabeledFewShot(3), "four": LabeledFewShot(4)}
+    grid(programs=Predict("question -> answer"), models=lm, optimizers=optimizers, seeds=range(5)).plan()
+    measured, searched = 5 + 1, 3 + 1  # test rows and the longest of them; training rows and a request that writes
+    assert lm.previews == measured + 2 * searched
+
+
 @pytest.mark.parametrize(("seeds", "is_warned"), [(range(4), True), (range(5), False)])
 def test_plan_warns_of_few_seeds_of_an_optimizer(seeds: range, is_warned: bool) -> None:
     plan = grid(seeds=seeds).plan()
@@ -90,10 +111,11 @@ def test_text_of_a_plan_fits_80_columns() -> None:
 
 
 def test_plan_of_a_folder_counts_what_is_missing_and_writes_nothing(tmp_path: Path) -> None:
-    grid(seeds=(0,)).run(tmp_path / "run", progress=False)
+    given: dict[str, Any] = {"programs": Predict("question -> answer"), "models": CountingLM()}
+    grid(**given, seeds=(0,)).run(tmp_path / "run", progress=False)
     files = sorted(path.stat().st_mtime_ns for path in (tmp_path / "run").rglob("*"))
-    plan = grid(seeds=(0, 1)).plan(tmp_path / "run")
-    assert (plan.finished, {each.point.seed for each in plan.points}) == (8, {1})
+    plan = grid(**given, seeds=(0, 1)).plan(tmp_path / "run")
+    assert (plan.finished, [each.point.seed for each in plan.points]) == (2, [1, 1])
     assert sorted(path.stat().st_mtime_ns for path in (tmp_path / "run").rglob("*")) == files
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -127,6 +128,16 @@ def test_files_alone_give_the_result(folder: Path) -> None:
     assert loaded.to_markdown() == result.to_markdown()
     assert [each.point for each in loaded.measured] == [each.point for each in result.measured]
     assert loaded.record == result.record
+
+
+def test_record_logs_and_programs_alone_give_the_table(folder: Path, tmp_path: Path) -> None:
+    names = ("experiment.json", "program.json", "search.jsonl", "records.jsonl")
+    for path in (each for name in names for each in folder.rglob(name)):
+        target = tmp_path / path.relative_to(folder)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, target)
+    assert load_experiment(tmp_path).to_markdown() == load_experiment(folder).to_markdown()
+    assert load_experiment(tmp_path).rows() == load_experiment(folder).rows()
 
 
 def test_record_has_the_runs_and_their_environment(folder: Path) -> None:

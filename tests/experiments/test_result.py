@@ -15,6 +15,7 @@ import pytest
 from sigwire.errors import ConfigurationError, InputError
 from sigwire.evaluate.seeds import seeds_interval
 from sigwire.evaluate.statistics import mean_interval
+from sigwire.experiments.comparing import sensitivity_of
 from sigwire.experiments.point import AXES, Point
 from sigwire.experiments.result import ExperimentResult
 from sigwire.show.text import text_card
@@ -252,7 +253,8 @@ def test_expected_spread_is_the_mean_spread_of_labels_without_effect() -> None:
     spreads, expected = [], []
     for _ in range(60):
         labels = {(name,): {0: [float(DRAW.random() < 0.5) for _ in range(30)]} for name in "abcd"}
-        found = make_experiment(labels, axes=("wording",)).sensitivity("wording")["default"]
+        found = sensitivity_of(make_experiment(labels, axes=("wording",)).arms, "exact", draws=200)
+        assert found is not None
         spreads.append(found.spread)
         expected.append(found.expected_spread)
     # 60 spreads have a standard error of 6 % of their mean.

@@ -67,8 +67,15 @@ def searching(**changes: Any) -> Experiment:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
-    return table(searching().run(tmp_path_factory.mktemp("whole") / "run", progress=False))
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[list[dict[str, Any]], int]:
+    """Return the table of a run that nothing disturbs, and its calls."""
+    one = searching()
+    return table(one.run(tmp_path_factory.mktemp("whole") / "run", progress=False)), calls(one)
+
+
+@pytest.fixture
+def undisturbed(whole: tuple[list[dict[str, Any]], int]) -> list[dict[str, Any]]:
+    return whole[0]
 
 
 @pytest.mark.parametrize(("parallel", "threads"), [pytest.param(1, 1, marks=pytest.mark.long), (4, 8)])
@@ -83,7 +90,7 @@ def test_result_does_not_depend_on_driver_parallel_points_and_threads(
 
 
 def test_requests_lie_within_the_plan(tmp_path: Path) -> None:
-    one = searching()
+    one = searching(seeds=(3,))
     plan = one.plan(tmp_path / "run")
     one.run(tmp_path / "run", progress=False)
     assert plan.calls.min <= calls(one) <= plan.calls.max
@@ -92,7 +99,7 @@ def test_requests_lie_within_the_plan(tmp_path: Path) -> None:
 
 
 def test_finished_run_asks_nothing_again_and_writes_no_environment(tmp_path: Path) -> None:
-    one = searching()
+    one = searching(seeds=(3,))
     first = one.run(tmp_path / "run", progress=False)
     asked, record = calls(one), (tmp_path / "run" / "experiment.json").read_text()
     again = one.run(tmp_path / "run", progress=False)
@@ -269,7 +276,7 @@ def test_exception_of_the_metric_ends_the_run_with_the_result(tmp_path: Path) ->
 
 
 def test_spent_budget_ends_after_whole_seeds_and_the_same_call_continues(
-    undisturbed: list[dict[str, Any]], tmp_path: Path
+    whole: tuple[list[dict[str, Any]], int], tmp_path: Path
 ) -> None:
     one = searching()
     budget = Budget(calls=150)
@@ -283,11 +290,7 @@ def test_spent_budget_ends_after_whole_seeds_and_the_same_call_continues(
     assert sorted(done, key=order.index) == order[: len(done)], "points end in their order"
     assert {point_key(point) for point in result.missing} == {*order} - {*done}
     second = searching()
-    whole = second.run(tmp_path / "run", progress=False)
-    assert table(whole) == undisturbed
-    everything = searching()
-    everything.run(tmp_path / "again", progress=False)
-    assert asked + calls(second) == calls(everything)
+    assert (table(second.run(tmp_path / "run", progress=False)), asked + calls(second)) == whole
 
 
 @pytest.mark.parametrize("limit", [12, *(pytest.param(limit, marks=pytest.mark.long) for limit in (25, 47, 60))])
@@ -299,8 +302,8 @@ def test_search_that_the_budget_around_it_cuts_is_no_point(
         assert not (tmp_path / "run" / "points" / point_key(point) / "program.json").exists() or (
             point.labels["optimizer"] == "none"
         )
-    whole = table(result)
-    assert [row for row in undisturbed if row in whole] == whole
+    measured = table(result)
+    assert [row for row in undisturbed if row in measured] == measured
     assert table(searching().run(tmp_path / "run", progress=False)) == undisturbed
 
 
@@ -363,6 +366,14 @@ def test_interrupt_keeps_what_is_finished(tmp_path: Path) -> None:
 def test_option_of_a_run_that_is_wrong_is_refused(option: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError):
         grid().run(tmp_path / "run", **option)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("driver", DRIVERS)
+def test_unknown_option_of_a_run_is_refused_at_the_call(driver: str, tmp_path: Path) -> None:
+    call: Any = getattr(grid(), driver)
+    with pytest.raises(ConfigurationError, match=r"no option 'num_thread' .* Did you mean num_threads\?"):
+        asyncio.run(call(tmp_path / "run", num_thread=2)) if driver == "arun" else call(tmp_path / "run", num_thread=2)
     assert not (tmp_path / "run").exists()
 
 

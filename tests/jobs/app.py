@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
-from sigwire import ConfigurationError, Example, FakeLM, Module, Predict, Prediction, ReAct, ToolCall
+from sigwire import ConfigurationError, DecisionRule, Example, FakeLM, Module, Predict, Prediction, ReAct, ToolCall
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.response import Choice
 from sigwire.settings import current
 
 __all__ = [
-    "CANARY", "SHARED", "Answer", "Died", "Scaled", "build", "double", "exact", "faulty", "find", "fragile", "key",
+    "CANARY", "SHARED", "Answer", "Died", "Scaled", "Triage", "build", "double", "exact", "faulty", "find", "fragile", "key",
     "process_id", "read_marked", "read_row", "sample", "searching", "shout", "shout_row", "shouted",
 ]  # fmt: skip
 
@@ -127,6 +128,20 @@ def read_row(name: str) -> Example:
     if name == "misfit":
         raise ConfigurationError("no storage is configured")
     return Example(question="private number 7", answer="0").with_inputs("question")
+
+
+class Triage(Module):
+    """Decides by stated probabilities and a rule; asks a model of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        rules = {"urgent": DecisionRule(threshold=0.3, least=0.55)}
+        self.sort: Any = Predict("question -> urgent: bool", evidence="stated", decisions=rules)
+
+    def forward(self, question: str) -> Prediction:
+        p = int(question.split()[1]) * 37 % 100 / 100
+        found: Prediction = self.sort(question=question, lm=FakeLM([{"urgent": p > 0.5, "evidence_": {"urgent": p}}]))
+        return found
 
 
 def double(n: int) -> int:

@@ -13,8 +13,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Hashable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -23,6 +24,7 @@ import pytest
 import sigwire
 from sigwire import Budget, BudgetSpent, Price
 from sigwire.errors import ConfigurationError, LMRateLimitError
+from sigwire.evaluate.rows.map_result import MapResult
 from sigwire.evaluate.rows.map_rows import map_rows
 from sigwire.jobs import permits as permits_module
 from sigwire.jobs.coordinator import Coordinator
@@ -31,6 +33,8 @@ from sigwire.jobs.lease_book import LeaseAsk, LeaseBook, LeaseReply, Settlement
 from sigwire.jobs.permits import CoordinatorLost, permits_of
 from sigwire.lm.policy.money.sums import Sums
 from sigwire.testing import FakeProvider, RateLimit
+from tests.jobs.engines import InlineExecutor
+from tests.patience import PATIENCE
 
 ASK = sigwire.Request((sigwire.Message.user("Hi"),))
 ROOT = Path(__file__).resolve().parents[2]
@@ -121,12 +125,22 @@ def test_open_budget_of_the_driver_is_charged() -> None:
     assert budget.spent.calls == 1
 
 
-def test_open_budget_of_the_driver_limits_its_rows(tmp_path: Path) -> None:
+@pytest.mark.parametrize("make", [partial(ThreadPoolExecutor, 1), InlineExecutor], ids=["thread", "caller"])
+@pytest.mark.parametrize("calls", [3, 10])
+def test_open_budget_of_the_driver_limits_its_rows(make: Callable[[], Executor], calls: int, tmp_path: Path) -> None:
     job = Job(program="tests.jobs.app:Answer", lm="offline/lexical", concurrency=1)
     rows = [{"question": f"Question {number}?"} for number in range(5)]
-    with Budget(calls=3) as budget, ThreadPoolExecutor(1) as pool:
-        result = map_rows(job, rows, tmp_path / "out.jsonl", executor=pool)
-    assert (result.status, result.rows, budget.spent.calls) == ("budget", 3, 3)
+    budget, found = Budget(calls=calls), list[MapResult]()
+
+    def work() -> None:
+        with budget, make() as executor:
+            found.append(map_rows(job, rows, tmp_path / "out.jsonl", executor=executor, chunk=5))
+
+    thread = threading.Thread(target=work, daemon=True)  # a call that waits for what it holds itself waits for ever
+    thread.start()
+    thread.join(PATIENCE / 6)
+    (result,) = found
+    assert (result.status, result.rows, budget.spent.calls) == (("budget", 3, 3) if calls == 3 else ("complete", 5, 5))
 
 
 def test_budget_of_the_settings_is_charged_once_when_workers_are_threads(tmp_path: Path) -> None:

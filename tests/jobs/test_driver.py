@@ -264,7 +264,7 @@ def test_interrupted_driver_stops_the_rows_of_its_chunks_and_keeps_what_ends(tmp
     hands, noted = Hands(tmp_path, "abcdef", size=2, in_flight=2), list[int]()
     hands.write("ab", started="ab", done="a")
     hands.interrupt({"cd": "cd"})
-    run(hands.driver.let_end(0.01, noted.append))
+    run(hands.driver.let_end(0.0, noted.append))
     assert (hands.rows, hands.sink.kept, noted) == (["ab", "cd"], ["c", "d", "a"], [1])
     attempts = [RowAttempt(hands.journal / chunk["block"]) for chunk in hands.sent]
     assert [attempt.is_stopped() for attempt in attempts] == [True, False]  # no row of the second one is missing

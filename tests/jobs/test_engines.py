@@ -125,6 +125,20 @@ def test_killed_workers_change_no_record_and_cost_at_most_the_calls_under_way(en
     assert CANARY not in (tmp_path / "out.jsonl").read_text(encoding="utf-8")
 
 
+def test_records_of_workers_have_the_evidence_of_one_process(engine: Engine, tmp_path: Path) -> None:
+    rows = [{"question": f"number {number}"} for number in range(30)]
+    of_triage = Job(program="tests.jobs.app:Triage")
+    result = map_rows(of_triage, rows, tmp_path / "out.jsonl", executor=engine.executor, chunk=4)
+    with ThreadPoolExecutor(1) as pool:
+        expected = map_rows(of_triage, rows, tmp_path / "one.jsonl", executor=pool)
+    one, other = (
+        {record.id: record.cell.evidence for record in load_records(each.path).records} for each in (result, expected)
+    )
+    assert one == other
+    assert {each["urgent"]["source"] for each in one.values()} == {"stated"}
+    assert (result.rows, result.failures) == (30, expected.failures)
+
+
 def test_poisoned_row_is_one_record_and_the_run_ends(engine: Engine, tmp_path: Path) -> None:
     rows = [{"question": f"Question {number}?" + " poison" * (number == 7)} for number in range(30)]
     with FakeProvider(Answers()) as provider:

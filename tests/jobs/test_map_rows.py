@@ -79,6 +79,16 @@ def test_records_equal_those_of_one_process(provider: FakeProvider, out: Path) -
     assert not out.with_name("out.jsonl.journal").exists()
 
 
+def test_records_have_the_evidence_of_one_process(out: Path) -> None:
+    devset = questions(24)
+    result = map_rows(Job(program="tests.jobs.app:Triage"), devset, out, executor=InlineExecutor(), chunk=7)
+    whole = Evaluate(devset=devset, metric=lambda example, prediction: 1.0, progress=False)(app.Triage())
+    found = load_records(out).records
+    assert [record.cell.evidence for record in found] == [record.cell.evidence for record in whole.records]
+    assert all(record.cell.evidence["urgent"]["source"] == "stated" for record in found)
+    assert result.failures == whole.failures == {"Unsure": whole.failures["Unsure"]}
+
+
 async def test_awaited_run_has_the_same_records(provider: FakeProvider, out: Path) -> None:
     with ThreadPoolExecutor(1) as executor:
         result = await amap_rows(job_of(provider), questions(4), out, executor=executor, chunk=2)

@@ -1,8 +1,9 @@
-"""Models that decide: scripted answers with probabilities, for the tests of cascades and calibration."""
+"""Models that decide: scripted answers with probabilities; and code in a process of its own. For tests of evidence."""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -15,7 +16,7 @@ from sigwire.core.request import Request
 from sigwire.core.response import Choice, Usage
 from sigwire.lm.fake import Answer, FakeLM
 
-__all__ = ["choice", "deciding_model", "row_of"]
+__all__ = ["choice", "deciding_model", "in_a_process", "row_of"]
 
 _DECIDES = Capabilities(decides="only")
 Distribution = Mapping[Any, float]
@@ -39,8 +40,10 @@ def row_of(request: Request) -> int:
     return int(found[-1])
 
 
-def deciding_model(answer: Callable[[int], Choice | Exception], name: str = "fake/deciding") -> FakeLM:
-    """Return a model that answers by the number of the row; each answer costs a request of 10 tokens."""
+def deciding_model(
+    answer: Callable[[int], Choice | Exception], name: str = "fake/deciding", cost: float | None = None
+) -> FakeLM:
+    """Return a model that answers by the number of the row; each answer costs a request of 10 tokens, ``cost`` dollars."""
 
     def respond(request: Request) -> Answer:
         made = answer(row_of(request))
@@ -50,4 +53,15 @@ def deciding_model(answer: Callable[[int], Choice | Exception], name: str = "fak
             return replace(made, text=f"{text}[[ ## completed ## ]]")
         return made
 
-    return FakeLM(respond, model=name, usage=Usage(8, 2), capabilities=_DECIDES)
+    return FakeLM(respond, model=name, usage=Usage(8, 2, cost=cost), capabilities=_DECIDES)
+
+
+def in_a_process(code: Callable[[], None]) -> int:
+    """Run a function in a process of its own; return the signal that ended it."""
+    child = os.fork()
+    if child == 0:
+        try:
+            code()
+        finally:
+            os._exit(0)
+    return os.WTERMSIG(os.waitpid(child, 0)[1])

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
 from collections.abc import Callable
+from functools import partial
+from io import StringIO
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,10 +28,9 @@ from sigwire.lm.policy.money.budget import Budget
 from sigwire.modules.cascade import Cascade
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
-from sigwire.settings import context
 from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature
-from tests.modules.deciding import choice, deciding_model
+from tests.modules.deciding import choice, deciding_model, in_a_process
 from tests.ways import in_every_way
 
 
@@ -40,14 +42,16 @@ class Triage(Signature):
     queue: Literal["billing", "shipping"] = OutputField()
 
 
-def stage(confidence: float | Callable[[int], float], name: str = "cheap", value: bool = True) -> Predict[..., Any]:
+def stage(
+    confidence: float | Callable[[int], float], name: str = "cheap", value: bool = True, cost: float | None = None
+) -> Predict[..., Any]:
     """Return a predictor whose ``urgent`` has a confidence; that of ``queue`` is 0.95."""
 
     def answer(row: int) -> Any:
         sure = confidence(row) if callable(confidence) else confidence
         return choice(urgent={value: sure, not value: 1 - sure}, queue={"billing": 0.95, "shipping": 0.05})
 
-    return Predict(Triage, lm=deciding_model(answer, f"fake/{name}"))
+    return Predict(Triage, lm=deciding_model(answer, f"fake/{name}", cost))
 
 
 def requests_of(cascade: Cascade) -> list[int]:
@@ -75,16 +79,36 @@ def test_attempts_are_those_of_all_stages_with_the_reason(way: Callable[..., Any
     assert result.usage.input_tokens == 24
 
 
-def test_two_hundred_rows_are_answered_by_the_cheapest_sure_stage() -> None:
+COSTS = (0.001, 0.01, 0.1)
+
+
+@pytest.mark.parametrize("is_awaited", [False, True])
+def test_two_hundred_rows_are_answered_by_the_cheapest_sure_stage_with_its_reason_and_cost(is_awaited: bool) -> None:
+    def first(row: int) -> float:
+        return 0.5 + row / 400
+
+    def second(row: int) -> float:
+        return 0.6 + (row % 2) * 0.39
+
     cascade = Cascade(
-        [stage(lambda row: 0.5 + row / 400), stage(lambda row: 0.6 + (row % 2) * 0.39, "better"), stage(0.7, "dear")],
+        [stage(first, cost=COSTS[0]), stage(second, "better", cost=COSTS[1]), stage(0.7, "dear", False, COSTS[2])],
         least=[0.9, 0.95, None],
     )
+
+    async def awaited() -> list[Any]:
+        return [await cascade.acall(ticket=f"row {row}") for row in range(200)]
+
+    results = asyncio.run(awaited()) if is_awaited else [cascade(ticket=f"row {row}") for row in range(200)]
     expected = [0, 0, 0]
-    for row in range(200):
-        at = 0 if 0.5 + row / 400 >= 0.9 else 1 if row % 2 else 2
+    for row, result in enumerate(results):
+        at = 0 if first(row) >= 0.9 else 1 if row % 2 else 2
         expected = [each + (place <= at) for place, each in enumerate(expected)]
-        assert len(cascade(ticket=f"row {row}").attempts) == at + 1
+        reasons = [None, f"unsure: urgent {first(row):.2f} < 0.9", f"unsure: urgent {second(row):.2f} < 0.95"]
+        names = ["fake/cheap", "fake/better", "fake/dear"]
+        found = [(each.model, each.purpose, each.why) for each in result.attempts]
+        assert found == list(zip(names, ["ask", "fallback", "fallback"], reasons, strict=True))[: at + 1]
+        assert result.urgent is (at != 2)
+        assert CallReport.of(result).cost == pytest.approx(sum(COSTS[: at + 1]))
     assert requests_of(cascade) == expected
 
 
@@ -103,6 +127,17 @@ def test_unsure_of_a_stage_goes_on_to_the_next(way: Callable[..., Any]) -> None:
     result = way(cascade, ticket="row 1")
     assert result.urgent is False
     assert result.attempts[1].why == "unsure: urgent 0.62"
+
+
+def test_unsure_that_a_program_raises_without_a_path_goes_on_to_the_next() -> None:
+    class Doubting(Module):
+        def forward(self, ticket: str) -> Any:
+            raise Unsure("too short to say")
+
+    result = Cascade([Doubting(), stage(0.7, "dear")], least=[0.9, None])(ticket="row 1")
+    assert [each.why for each in result.attempts] == ["unsure"]
+    with pytest.raises(Unsure, match=r"unsure about its outputs: 0\.00 \(deciding\)\. A person did not decide"):
+        Cascade([stage(0.6), Doubting()], least=0.9, person=lambda call: False)(ticket="row 1")
 
 
 def test_other_errors_of_a_stage_are_raised() -> None:
@@ -158,11 +193,13 @@ def test_wrong_arguments_are_refused(stages: Any, options: dict[str, Any], messa
         Cascade(stages, **options)
 
 
-def test_budget_ends_a_cascade_between_stages() -> None:
+@in_every_way
+def test_budget_ends_a_cascade_between_stages(way: Callable[..., Any]) -> None:
     cascade = Cascade([stage(0.6), stage(0.9, "dear")], least=[0.9, None])
-    with pytest.raises(BudgetSpent), Budget(calls=1):
-        cascade(ticket="row 1")
+    with pytest.raises(BudgetSpent) as caught, Budget(calls=1):
+        way(cascade, ticket="row 1")
     assert requests_of(cascade) == [1, 0]
+    assert [each.model for each in CallReport.of(caught.value).attempts] == ["fake/cheap"]
 
 
 def test_streamed_cascade_emits_the_outputs_of_the_sure_stage_whole() -> None:
@@ -210,6 +247,14 @@ def test_least_is_saved_loaded_and_copied(tmp_path: Path) -> None:
     one = Cascade([Predict(Triage)])
     with pytest.raises(StateError, match="2 numbers for 1 stages"):
         one.load_state({**one.dump_state(), "policy": {"least": [0.9, None]}})
+
+
+def test_cascade_shows_its_least_confidences() -> None:
+    cascade = Cascade([Predict(Triage), Predict(Triage)], least=[0.9, None])
+    assert "policy = CascadeLeast([0.9, None])" in repr(cascade)
+    cascade.show(file=(shown := StringIO()))
+    assert "2 predictors" in shown.getvalue()
+    assert "CascadeLeast([0.9, None])" in shown.getvalue()
 
 
 # --- a person
@@ -309,27 +354,101 @@ def test_killed_run_asks_stages_and_the_person_once(tmp_path: Path) -> None:
             result: Prediction = journal.run(cascade, run="ticket-1", ticket="row 1")
         (tmp_path / "result").write_text(json.dumps([result.urgent, requests_of(cascade)]))
 
-    for kill in (True, False, False):
-        child = os.fork()
-        if child == 0:
-            try:
-                life(kill)
-            finally:
-                os._exit(0)
-        os.waitpid(child, 0)
+    ends = [in_a_process(partial(life, kill)) for kill in (True, False, False)]
+    assert ends == [signal.SIGKILL, 0, 0]
     assert json.loads((tmp_path / "result").read_text()) == [False, [0, 0]]
     assert (tmp_path / "asked").read_text() == "xx"  # the killed question, and the one that was answered
 
 
-def test_stage_whose_output_has_no_evidence_is_passed_with_confidence_0() -> None:
-    def stage(answer: dict[str, Any]) -> Predict[..., Any]:
-        program = Predict("ticket -> urgent: bool", evidence="stated")
-        program.set_lm(FakeLM(lambda request: json.dumps(answer)))
-        return program
+def stated_stage(p: float, **evidence: Any) -> Predict[..., Any]:
+    """Return a predictor that states probabilities, those of ``urgent`` and others, or forgets them."""
+    stated = {name: given for name, given in {"urgent": p, **evidence}.items() if given is not None}
+    answer = {"urgent": p >= 0.5, "queue": "billing", "evidence_": stated}
+    program: Predict[..., Any] = Predict(Triage, lm=FakeLM(lambda request: json.dumps(answer)), evidence="stated")
+    program.adapter = JSONAdapter()
+    return program
 
-    first = stage({"urgent": True, "evidence_": {}})
-    first.decisions["urgent"] = DecisionRule(least=0.9)
-    with context(adapter=JSONAdapter()):
-        result = Cascade([first, stage({"urgent": False, "evidence_": {"urgent": 0.02}})], least=0.8)(ticket="x")
+
+BILLING = {"billing": 0.98, "shipping": 0.02}
+
+
+@in_every_way
+@pytest.mark.parametrize("fields", [None, ["queue"]])
+@pytest.mark.parametrize(
+    ("first", "why"),
+    [
+        (stated_stage(0.97), "queue"),
+        (stated_stage(0.97, queue={"billing": -1}), "queue"),
+        (stated_stage(0.97, urgent=None), "urgent"),
+    ],
+)
+def test_output_that_lacks_its_evidence_counts_with_confidence_0(
+    way: Callable[..., Any], first: Any, why: str, fields: Any
+) -> None:
+    result = way(Cascade([first, stated_stage(0.02, queue=BILLING)], least=0.9, fields=fields), ticket="x")
+    why = "queue" if fields else why
     assert result.urgent is False
-    assert [attempt.why for attempt in result.attempts][1] == "unsure: urgent 0.00"
+    assert result.attempts[-1].why == f"unsure: {why} 0.00 < 0.9"
+
+
+def test_cascade_whose_last_stage_lacks_evidence_is_unsure() -> None:
+    with pytest.raises(Unsure, match=r"unsure about queue: 0\.00, least 0\.9"):
+        Cascade([stated_stage(0.97)], least=0.9)(ticket="x")
+
+
+@pytest.mark.parametrize(
+    ("decision", "ends"),
+    [
+        ("approve", [True, "billing"]),
+        ({"edit": {"urgent": False}}, [False, "billing"]),
+        ({"deny": "ask Ann"}, "ask Ann"),
+    ],
+)
+def test_person_decides_in_another_process_after_a_kill_and_is_asked_once(
+    decision: Any, ends: Any, tmp_path: Path
+) -> None:
+    """The first process is killed after the question, the second while it goes on with the decision of the person."""
+
+    def life(number: int) -> None:
+        class Desk(Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.sort = Cascade([stage(0.6), stage(0.7, "dear")], least=0.9, person=True)
+
+            def forward(self, ticket: str) -> Any:
+                try:
+                    found: Any = self.sort(ticket=ticket)
+                except Unsure as error:
+                    found = error
+                if number == 1:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                if isinstance(found, Unsure):
+                    raise found
+                return found
+
+        desk = Desk()
+        with Journal(tmp_path / "runs.sqlite3") as journal:
+            try:
+                if number == 0:
+                    journal.run(desk, run="ticket-1", ticket="row 1")
+                elif number == 1:
+                    journal.resume(desk, "ticket-1", {(tmp_path / "id").read_text(): decision})
+                result = journal.run(desk, run="ticket-1", ticket="row 1")
+                found: Any = [result.urgent, result.queue]
+            except ApprovalNeeded as needed:
+                (pending,) = needed.pending
+                (tmp_path / "id").write_text(pending.id)
+                os.kill(os.getpid(), signal.SIGKILL)
+            except Unsure as error:
+                found = str(error).partition("did not decide: ")[2].partition(".")[0]
+        (tmp_path / "result").write_text(json.dumps([found, requests_of(desk.sort)]))
+
+    assert [in_a_process(partial(life, number)) for number in range(3)] == [signal.SIGKILL, signal.SIGKILL, 0]
+    assert json.loads((tmp_path / "result").read_text()) == [ends, [0, 0]]
+
+
+def test_stage_whose_rule_lacks_evidence_is_passed_with_confidence_0() -> None:
+    first = stated_stage(0.97, queue=None)
+    first.decisions["queue"] = DecisionRule(least=0.9)
+    result = Cascade([first, stated_stage(0.02, queue=BILLING)], least=0.8)(ticket="x")
+    assert [attempt.why for attempt in result.attempts] == [None, "unsure: queue 0.00"]

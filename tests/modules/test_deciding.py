@@ -23,7 +23,7 @@ from sigwire.adapters.xml import XMLAdapter
 from sigwire.cassettes.cassette import Cassette
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.events import FieldDelta, FieldEnd, FieldPartial, Finished
-from sigwire.core.evidence import DecisionRule, Evidence
+from sigwire.core.evidence import DecisionRule, Evidence, Question
 from sigwire.core.example import Prediction
 from sigwire.core.report import CallReport
 from sigwire.core.response import Choice
@@ -32,6 +32,7 @@ from sigwire.journal.journal import Journal
 from sigwire.lm.client import LM
 from sigwire.lm.fake import FakeLM
 from sigwire.lm.policy.cache.cache import configure_cache
+from sigwire.lm.router import Router
 from sigwire.modules.agents.react import ReAct
 from sigwire.modules.chain_of_thought import ChainOfThought
 from sigwire.modules.parallel import Parallel
@@ -41,7 +42,7 @@ from sigwire.settings import context
 from sigwire.signatures.criteria import Criteria
 from sigwire.signatures.declarations import InputField, OutputField
 from sigwire.signatures.signature import Signature, make_signature
-from sigwire.testing.fake_provider import FakeProvider
+from sigwire.testing.fake_provider import FakeProvider, Fault
 
 
 class Area(Enum):
@@ -440,6 +441,75 @@ def test_auto_takes_the_best_source_and_a_source_that_the_model_lacks_is_refused
             assert "ogprobs" in sent
 
 
+def several(provider: FakeProvider, kind: str, *names: str) -> Any:
+    """Return models as one: the first with the others as fallbacks, or targets of a router."""
+    wires = {"openai": "openai", "groq": "openai", "anthropic": "anthropic", "gemini": "gemini", "decides": "decisions"}
+    models: list[Any] = []
+    for name in names:
+        model, wire = {"decides": ("openai/gpt-decides", "decisions")}.get(name, (name, "chat"))
+        more = {"wire": wire} if model.startswith("openai/") else {}
+        url = provider.url(wires[name.partition("/")[0]])
+        models.append(LM(model, base_url=url, api_key="k", num_retries=0, **more))
+    return Router(models) if kind == "router" else models[0].copy(fallbacks=models[1:])
+
+
+@pytest.mark.parametrize("kind", ["router", "fallbacks"])
+@pytest.mark.parametrize(
+    ("names", "source", "said"),
+    [
+        (("openai/gpt-4.1", "anthropic/claude-sonnet-4-5"), "logprob", "anthropic/claude-sonnet-4-5 gives no logprobs"),
+        (("gemini/gemini-2.0-flash", "groq/llama-3.3-70b-versatile"), "logprob", "groq/llama-3.3-70b-versatile gives"),
+        (("openai/gpt-4.1", "decides"), "measured", "openai/gpt-4.1 answers with texts only"),
+        (
+            ("decides", "openai/gpt-4.1"),
+            "stated",
+            "openai/gpt-decides(, openai/gpt-4.1)? answers with distributions only",
+        ),
+    ],
+)
+def test_source_that_one_of_several_models_lacks_is_refused_before_sending(
+    names: tuple[str, ...], source: Any, said: str, kind: str
+) -> None:
+    with FakeProvider() as provider:
+        predict = Predict("text -> urgent: bool", lm=several(provider, kind, *names), evidence=source)
+        with pytest.raises(UnsupportedFeature, match=f"^{said}.*choosing evidence"):
+            predict(text="x")
+        assert provider.requests == ()
+
+
+@pytest.mark.parametrize("kind", ["router", "fallbacks"])
+@pytest.mark.parametrize(
+    ("names", "source"),
+    [
+        (("openai/gpt-4.1", "anthropic/claude-sonnet-4-5"), "stated"),
+        (("openai/gpt-4.1", "openai/gpt-4o"), "logprob"),
+    ],
+)
+def test_auto_takes_the_best_source_that_each_of_several_models_has(
+    names: tuple[str, ...], source: str, kind: str
+) -> None:
+    text = sections(urgent="true", evidence_='{"urgent": 0.75}') if source == "stated" else sections(urgent="true")
+    with FakeProvider([Fault("server"), Choice(text, logprobs=tokens_of(text))]) as provider:
+        result = Predict("text -> urgent: bool", lm=several(provider, kind, *names), evidence="auto")(text="x")
+    assert [attempt.model for attempt in result.attempts] == [*names]
+    assert result.evidence["urgent"].source == source
+    assert [each for each in result.warnings if each.feature == "evidence"] == []
+
+
+def test_rule_abstains_if_the_fallback_that_answered_measures_nothing() -> None:
+    with FakeProvider([Fault("server"), '{"urgent": true}'] * 2) as provider:
+        lm = several(provider, "fallbacks", "decides", "groq/llama-3.3-70b-versatile")
+        predict = Predict("text -> urgent: bool", lm=lm, decisions={"urgent": DecisionRule(threshold=0.8)})
+        result = predict(text="x")
+        assert (result.urgent, result.evidence) == (True, {})
+        assert [each.detail for each in result.warnings if each.feature == "evidence"] == [
+            "urgent has no evidence: the answer has no numbers for it"
+        ]
+        predict.decisions["urgent"] = DecisionRule(least=0.6)
+        with pytest.raises(Unsure, match=r"urgent: no evidence, least 0\.6"):
+            predict(text="x")
+
+
 def test_evidence_of_another_name_is_refused_with_the_nearest() -> None:
     with pytest.raises(ConfigurationError, match="Did you mean logprob"):
         Predict("text -> urgent: bool", evidence="logprobs")  # type: ignore[arg-type]
@@ -563,7 +633,62 @@ def test_field_named_evidence_hides_the_attribute_but_not_the_report() -> None:
     assert CallReport.of(result).evidence["urgent"].p(True) == 0.75
 
 
+class Graded(BaseModel):
+    harm: Annotated[int, Criteria("none", "minor", "severe")]
+
+
+LEVELS = [
+    (Annotated[int, Criteria("none", "minor", "severe")], 3, 2),
+    (Annotated[float, Criteria("none", "minor", "severe")], 2.5, 1.5),
+    (Annotated[float, Criteria("none", "minor", "severe")], -0.5, 0),
+    (Graded, {"harm": -1}, {"harm": 1}),
+]
+
+
+@pytest.mark.parametrize(("kind", "outside", "inside"), LEVELS)
+@pytest.mark.parametrize("adapter", ADAPTERS, ids=lambda each: type(each).__name__)
+def test_number_outside_of_its_levels_is_asked_again_and_then_an_error(
+    kind: Any, outside: Any, inside: Any, adapter: Any
+) -> None:
+    signature = make_signature({"text": (str, InputField()), "found": (kind, OutputField())})
+    with context(adapter=adapter):
+        plan = adapter.plan(signature)
+        wrong, right = (str(plan.layout.write({"found": each})) for each in (outside, inside))
+        lm = FakeLM([wrong, right])
+        result = Predict(signature, lm=lm, max_reasks=1)(text="x")
+        assert (result.found.harm if kind is Graded else result.found) == (1 if kind is Graded else inside)
+        assert "should be a level from 0 (none) to 2 (severe), not" in lm.requests[1].messages[-1].text
+        with pytest.raises(AdapterParseError, match=r"from 0 \(none\) to 2 \(severe\)"):
+            Predict(signature, lm=FakeLM([wrong]))(text="x")
+
+
 # --- streams, state, storage
+
+
+def test_report_of_a_call_keeps_evidence_through_json() -> None:
+    report = CallReport.of(Predict(Triage, lm=lm_for("stated", ChatAdapter()), evidence="stated")(text="x"))
+    read = CallReport.from_json(json.loads(json.dumps(report.to_json())))
+    areas = Question("ticket.area", "choice", VALUES["ticket.area"])
+    assert read == report
+    assert {**read.evidence, "ticket.area": read.evidence["ticket.area"].typed(areas)} == report.evidence
+    assert "evidence" not in CallReport(name="Predict").to_json()
+    for broken in ({"urgent": {"source": "stated"}}, {"urgent": 3}, [3]):
+        with pytest.raises(StateError):
+            CallReport.from_json({**report.to_json(), "evidence": broken})
+
+
+def test_error_of_an_unsure_call_survives_a_pickle_with_its_evidence() -> None:
+    predict = Predict(Triage, lm=lm_for("stated", ChatAdapter()), evidence="stated")
+    predict.decisions["urgent"] = DecisionRule(least=0.9)
+    with pytest.raises(Unsure) as caught:
+        predict(text="x")
+    error = pickle.loads(pickle.dumps(caught.value))
+    assert (error.fields, error.evidence, error.partial) == (
+        ("urgent",),
+        caught.value.evidence,
+        caught.value.partial,
+    )
+    assert error.partial.evidence == caught.value.evidence
 
 
 def test_stream_holds_deciding_outputs_back_until_they_are_decided() -> None:
@@ -647,6 +772,26 @@ def test_tokens_of_every_wire_give_evidence_whole_and_streamed(
     assert result.evidence["mood"].p("angry") == pytest.approx(1)
 
 
+@pytest.mark.parametrize(("model", "wire", "more"), WIRES)
+def test_distribution_of_tokens_is_equal_whole_streamed_and_from_the_cache(
+    model: str, wire: str, more: dict[str, Any], tmp_path: Path
+) -> None:
+    spread = {"refund": 0.625, "repair": 0.25, "other": 0.125}
+    choice = tokenized([("[[ ## found ## ]]\n", {}), ("refund", spread), ("\n\n[[ ## completed ## ]]", {})])
+    configure_cache(disk_cache_dir=tmp_path / "cache")
+    with FakeProvider([choice] * 3) as provider:
+        lm = LM(model, base_url=provider.url(wire), api_key="k", **more)
+        predict = Predict("text -> found: Literal['refund', 'repair', 'bill']", lm=lm, evidence="logprob")
+        whole, cached = predict(text="x"), predict(text="x")
+        streamed = list[Any](predict.stream(text="x", config={"cache": False}))[-1].value
+        from_cache = list[Any](predict.stream(text="x"))[-1].value
+        assert len(provider.requests) == 2
+    found = whole.evidence["found"]
+    assert found.probabilities == pytest.approx((5 / 7, 2 / 7, 0))
+    assert found.coverage == pytest.approx(0.875)
+    assert cached.evidence == streamed.evidence == from_cache.evidence == whole.evidence
+
+
 def test_requests_without_evidence_are_those_of_a_predictor_that_knows_none() -> None:
     def sent(**more: Any) -> dict[str, Any]:
         lm = FakeLM([WRITTEN])
@@ -713,3 +858,40 @@ def test_value_without_evidence_is_not_sure_enough_for_a_rule(form: str, ends: s
             with pytest.raises(Unsure, match=r"urgent: no evidence, least 0\.9") as caught:
                 program(ticket="x")
             assert (caught.value.fields, caught.value.partial.urgent) == (("urgent",), True)
+
+
+class Owner(BaseModel):
+    known: bool
+
+
+@pytest.mark.parametrize(
+    ("kind", "written", "path", "value"),
+    [
+        ("list[Literal['a', 'b']]", ["b"], "found[b]", ["b"]),
+        ("list[Literal['a', 'b']] | None", ["b"], "found[b]", None),
+        (Owner, {"known": True}, "found.known", Owner(known=True)),
+        (Owner | None, None, "found.known", None),
+    ],
+)
+@pytest.mark.parametrize("source", ["stated", "measured"])
+def test_rule_abstains_without_evidence_of_a_member_or_of_a_place_that_the_answer_lacks(
+    kind: Any, written: Any, path: str, value: Any, source: Any
+) -> None:
+    if isinstance(kind, str):
+        program: Any = Predict(f"ticket -> found: {kind}, urgent: bool", evidence=source)
+    else:
+        fields: Any = {"ticket": (str, InputField()), "found": (kind, OutputField()), "urgent": (bool, OutputField())}
+        program = Predict(make_signature(fields), evidence=source)
+    answer = {"found": written, "urgent": True, "evidence_": {"urgent": 1}}
+    measured: Any = {"urgent": {"values": [True, False], "probabilities": [1, 0]}}
+    program.set_lm(
+        FakeLM(lambda request: Choice(json.dumps(answer), evidence=measured), capabilities=Capabilities(decides="also"))
+    )
+    program.decisions[path] = DecisionRule(least=0.9)
+    with context(adapter=JSONAdapter()):
+        if value is None and kind != Owner | None:
+            assert program(ticket="x").found is None
+        else:
+            with pytest.raises(Unsure, match=r"no evidence, least 0\.9") as caught:
+                program(ticket="x")
+            assert caught.value.partial.found == value

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 import sigwire
 from sigwire import (
+    COPRO,
     BootstrapFewShot,
     CallerError,
     Evaluate,
@@ -57,6 +59,22 @@ def test_journal_of_another_search_is_refused_without_digests(tmp_path: Path) ->
     BootstrapFewShot(exact, journal=path).compile(program(), trainset=ROWS)
     with pytest.raises(StateError, match=r"of another search: other rows \(resuming\)"):
         BootstrapFewShot(exact, journal=path).compile(program(), trainset=ROWS[1:])
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "is_refused"), [(COPRO, True), (BootstrapFewShot, False)], ids=["writes", "writes nothing"]
+)
+def test_journal_of_texts_that_another_model_of_the_settings_wrote_is_refused(
+    optimizer: Callable[..., Any], is_refused: bool, tmp_path: Path
+) -> None:
+    path, student = tmp_path / "search.jsonl", program()
+    with sigwire.context(lm=FakeLM(model="a")):
+        optimizer(metric=exact, journal=path, budget=1).compile(student, trainset=ROWS)
+    with (
+        sigwire.context(lm=FakeLM(model="b")),
+        pytest.raises(StateError, match=r"of another search: .*model") if is_refused else nullcontext(),
+    ):
+        optimizer(metric=exact, journal=path, budget=1).compile(student, trainset=ROWS)
 
 
 def test_labelled_demos_are_measured_on_a_testset_with_a_metric() -> None:

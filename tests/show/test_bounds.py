@@ -31,7 +31,10 @@ from sigwire import (
     Evidence,
     Example,
     Examples,
+    Experiment,
+    ExperimentPlan,
     ExperimentProgress,
+    ExperimentResult,
     FakeLM,
     FetchedFile,
     FieldDelta,
@@ -50,6 +53,7 @@ from sigwire import (
     Message,
     PendingCall,
     PointDone,
+    Predict,
     Prediction,
     ReActStep,
     Reasoned,
@@ -77,12 +81,14 @@ from sigwire import (
 )
 from sigwire.evaluate.calibration import CalibrationBin
 from sigwire.evaluate.statistics import Interval
+from sigwire.experiments.planning import PlannedPoint
 from sigwire.experiments.point import MeasuredPoint, Point
 from sigwire.lm.preview.cache_health import CacheBreak
 from sigwire.modules.batch import FailedExample
 from sigwire.modules.context.compaction import Draft
 from sigwire.modules.memory import Note
 from sigwire.modules.skills import Skill
+from sigwire.optimizers.engine.plan import Amount
 from sigwire.show.card import HasCard
 
 LONG = "x" * 3_000_000
@@ -93,6 +99,13 @@ MEASURED = EvaluationResult.make("m", [], [], [], header={}, metric_names=["m"])
 
 MANY_SKILLS = Skills(Path(__file__).parent)
 MANY_SKILLS.skills = {f"skill-{n}": Skill(f"skill-{n}", LONG, Path(LONG)) for n in range(1_000)}
+POINT = Point({"program": LONG}, LONG, 0)
+ROWS = tuple(Example(question=f"{n}", answer="a").with_inputs("question") for n in range(3))
+GRID: dict[str, Any] = {
+    "programs": Predict("question -> answer"),
+    "datasets": DataSplit((), (), ROWS),
+    "metric": sigwire.answer_exact_match,
+}
 
 PARTS = {
     "Example": Example(text=LONG, count=5).with_inputs("text"),
@@ -159,8 +172,13 @@ PARTS = {
     "Criteria of levels": Criteria(LONG, ("severe", LONG)),
     "DecisionRule": DecisionRule(weights={LONG: 2.0}),
     "Evidence": Evidence("stated", "choice", (LONG, "b"), (0.9, 0.1), LONG, 0.9),
+    "Experiment": Experiment(**GRID, models={f"{n}{LONG[:9_000]}": FakeLM() for n in range(40)}),
+    "ExperimentPlan": ExperimentPlan(
+        (PlannedPoint(POINT, 1, Amount(1, 1, 1), None, None, (LONG,)),) * 40, warnings=(LONG,)
+    ),
+    "ExperimentResult": ExperimentResult({LONG: (LONG,)}, (0,), (MeasuredPoint(POINT, MEASURED),), metrics=(LONG,)),
     "ExperimentProgress": ExperimentProgress(1, 2, LONG, None, None, 1.0),
-    "PointDone": PointDone(MeasuredPoint(Point({"program": LONG}, LONG, 0), MEASURED, folder=Path(LONG)), 1, 1),
+    "PointDone": PointDone(MeasuredPoint(POINT, MEASURED, folder=Path(LONG)), 1, 1),
     "Reproduction": Reproduction((LONG,), (LONG,), (LONG,)),
 }
 # Classes of numbers and options, of programs and services, and ``Reasoning``, which is a ``str``.
@@ -169,12 +187,11 @@ OTHERS = set(
 Adapter BaseCallback BaseLM BatchLM BestOfN BetterTogether BootstrapFewShot BootstrapFewShotWithOptuna
 BootstrapFewShotWithRandomSearch BootstrapRS Budget Calibrate Cascade Compaction COPRO Capabilities
 Cassette ChainOfThought ChatAdapter ChatSession CodeAct CodeLimits Comparison CompleteAndGrounded Embedder Embeddings
-EmbeddingsWithScores Ensemble Evaluate EvaluationProgress EvaluationResult ExampleDone Experiment ExperimentPlan
-ExperimentResult FakeLM FetchPolicy GEPA Health InferRules Injected JSONAdapter Journal KNN KNNFewShot LM LabeledFewShot
-LanguageModel Limit LimitState MIPROv2 MapResult ModelCall Module MontyInterpreter MultiChainComparison
-OptimizationReport Optimizer Parallel PortableHistory Predict Preview Price ProgramDifference ProgramOfThought RLM ReAct
-Refine Reasoning RetryPolicy Router SIMBA SearchProgress SemanticF1 Signature SubprocessInterpreter Timeout Tool
-Toolbox TwoStepAdapter Usage Verification Where XMLAdapter
+EmbeddingsWithScores Ensemble Evaluate EvaluationProgress EvaluationResult ExampleDone FakeLM FetchPolicy GEPA Health
+InferRules Injected JSONAdapter Journal KNN KNNFewShot LM LabeledFewShot LanguageModel Limit LimitState MIPROv2 MapResult
+ModelCall Module MontyInterpreter MultiChainComparison OptimizationReport Optimizer Parallel PortableHistory Predict Preview
+Price ProgramDifference ProgramOfThought RLM ReAct Refine Reasoning RetryPolicy Router SIMBA SearchProgress SemanticF1
+Signature SubprocessInterpreter Timeout Tool Toolbox TwoStepAdapter Usage Verification Where XMLAdapter
 """.split()
 )
 
@@ -182,7 +199,8 @@ Toolbox TwoStepAdapter Usage Verification Where XMLAdapter
 @pytest.mark.parametrize("shown", PARTS.values(), ids=PARTS)
 def test_repr_of_any_size_has_at_most_500_characters(shown: object) -> None:
     assert len(repr(shown)) <= 500
-    assert len(str(shown)) <= 500 or isinstance(shown, Code | Reproduction)  # ``str`` is the code, or the report
+    is_report = isinstance(shown, Code | Reproduction | ExperimentPlan)  # ``str`` is the code, or the report
+    assert len(str(shown)) <= 500 or is_report
 
 
 def test_bounds_are_tested_for_every_public_class_with_texts() -> None:

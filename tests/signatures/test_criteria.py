@@ -136,7 +136,11 @@ def test_state_of_a_signature_keeps_changed_criteria() -> None:
     again = Triage.load_state(changed.dump_state())
     assert again.equals(changed)
     assert not again.equals(Triage)
-    saved = {"urgent": {"true": "service is down"}, "harm": {"severe": "someone is hurt"}}
+    saved = {
+        "urgent": {"true": "service is down"},
+        "harm": {"severe": "someone is hurt"},
+        "ticket.urgent": {"true": "service is down"},
+    }
     assert Triage.dump_state()["criteria"] == saved
     assert "criteria" not in Signature("a -> b").dump_state()
 

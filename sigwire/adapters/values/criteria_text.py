@@ -14,7 +14,7 @@ _KEYS = ("x-criteria", "x-levels")
 
 
 def criteria_text(schema: object) -> str:
-    """Return the criteria of a type, of the items of a list included, as one line; empty without criteria.
+    """Return the criteria of a type as one line, those of the items of a list and of an optional type too; empty without.
 
     >>> criteria_text({"type": "boolean", "x-criteria": {"true": "service is down"}})
     'true: service is down'
@@ -34,6 +34,9 @@ def _parts(schema: object) -> Iterator[str]:
         meaning = f" ({_line(level['description'])})" if level.get("description") else ""
         yield f"{number}: {_line(level['label'])}{meaning}"
     yield from _parts(schema.get("items"))
+    members: Any = schema.get("anyOf")
+    for member in members if is_array(members) else ():
+        yield from _parts(member)
 
 
 def _items(criteria: object) -> list[tuple[str, Any]]:

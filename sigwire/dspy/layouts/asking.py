@@ -16,8 +16,8 @@ from sigwire.core.record import FieldValue, FieldValues
 from sigwire.core.response import Choice, Response
 from sigwire.core.tools import calls as core_calls
 from sigwire.core.tools.choice import ToolChoice
+from sigwire.dspy.called_models import as_model
 from sigwire.dspy.layouts.thinking import prompted_capabilities, with_thinking
-from sigwire.dspy.lm import as_model
 from sigwire.dspy.tools import ToolCalls
 from sigwire.effects.steps import Steps
 from sigwire.errors import AdapterParseError, EmptyResponse, MalformedToolCall, ModelError

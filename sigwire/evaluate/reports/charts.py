@@ -183,10 +183,11 @@ def calibration(pairs: Sequence[tuple[float, float]]) -> str:
     return reliability(parts, error)
 
 
-def reliability(bins: Sequence[tuple[int, float, float]], error: float) -> str:
-    """Return the observed share over the stated probability; the area of a dot is its number of values.
+def reliability(bins: Sequence[tuple[int, float, float]], error: float, source: str = "stated") -> str:
+    """Return the observed share over the probability; the area of a dot is its number of values.
 
-    ``bins``: number, mean probability and observed share of each; ``error``: their mean gap. Empty without bins.
+    ``bins``: number, mean probability and observed share of each; ``error``: their mean gap; ``source``: of the probabilities,
+    the name of their axis. Empty without bins.
 
     >>> reliability([(10, 0.9, 0.8)], 0.1).count("<circle")
     1
@@ -201,18 +202,18 @@ def reliability(bins: Sequence[tuple[int, float, float]], error: float) -> str:
         mark("line", css="axis", x1=left, y1=foot, x2=right, y2=foot),
         mark("line", css="axis", x1=left, y1=foot, x2=left, y2=12),
     ]
-    for n, stated, score in bins:
+    for n, p, score in bins:
         radius = 3 + 9 * math.sqrt(n / total)
-        title = f"{count(n, 'value')}: stated {stated:.2f}, observed {score:.2f}"
-        x, y = percent(across.at(stated)), down.at(score)
+        title = f"{count(n, 'value')}: {source} {p:.2f}, observed {score:.2f}"
+        x, y = percent(across.at(p)), down.at(score)
         parts.append(mark("circle", title, css="dot", cx=x, cy=y, r=radius, opacity="0.7"))
     labels = [
-        label(left, HEIGHT - 5, "stated 0"),
+        label(left, HEIGHT - 5, f"{source} 0"),
         label(percent(50), HEIGHT - 5, f"gap {error:.3f}", "middle"),
-        label(right, HEIGHT - 5, "stated 1", "end"),
+        label(right, HEIGHT - 5, f"{source} 1", "end"),
         label(left, 20, "observed 1", dx=6),
     ]
-    shown = f"Observed score over stated probability; mean gap {error:.3f}"
+    shown = f"Observed score over {source} probability; mean gap {error:.3f}"
     return svg(HEIGHT, shown, [*parts, *labels])
 
 

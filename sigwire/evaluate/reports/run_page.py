@@ -115,7 +115,8 @@ def _plots(run: ScoredRun) -> Iterator[tuple[str, str]]:
         groups = _grouped(run.records, _score)
         yield f"{run.metric_name} of an example", charts.histogram(groups, "", marks=False, high=1.0, bins=20)
     for found in run.calibrations.values():
-        yield str(found), charts.reliability([(each.n, each.mean_p, each.share) for each in found.bins], found.ece)
+        bins = [(each.n, each.mean_p, each.share) for each in found.bins]
+        yield str(found), charts.reliability(bins, found.ece, found.source)
     for name, pairs in _stated(run).items():
         yield f"{run.metric_name} over stated {name}", charts.calibration(pairs)
     if run.repeat > 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isfinite
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
 from sigwire.core.example import Example
@@ -91,7 +92,7 @@ _CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
         lambda value: value is None or value == "provider" or _is_count(value, 0),
         'a number, 0 or more, or "provider"',
     ),
-    "failure_score": (_is_number, "a number"),
+    "failure_score": (lambda value: _is_number(value) and isfinite(value), "a finite number"),
     "repeat": (lambda value: _is_count(value, 1), "a number above 0"),
     "errors": (lambda value: value in ("score", "raise", "skip"), '"score", "raise" or "skip"'),
     "timeout": (lambda value: value is None or (_is_number(value) and value > 0), "a number of seconds above 0"),

@@ -9,7 +9,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TextIO, TypeAlias
 
 from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.request import Request
@@ -26,7 +26,7 @@ from sigwire.show.numbers import count, money_text
 if TYPE_CHECKING:
     from sigwire.lm.preview.call_log import CallLog
 
-__all__ = ["Preview", "Previewed", "preview_of"]
+__all__ = ["AskedEvidence", "Preview", "Previewed", "preview_of"]
 
 _Row: TypeAlias = tuple[str, Sequence[str]]
 
@@ -38,6 +38,13 @@ class Previewed(Protocol):
     def model(self) -> str: ...
 
 
+class AskedEvidence(NamedTuple):
+    """The evidence that a request asks for: its source, and the paths of the outputs."""
+
+    source: str
+    paths: tuple[str, ...]
+
+
 @dataclass(frozen=True)
 class Preview(HasCard):
     """A request before it is sent: ``program.preview(...)``, ``lm.preview(request)``.
@@ -45,7 +52,8 @@ class Preview(HasCard):
     ``request`` is canonical, with the options of the model. ``path`` and ``turn`` are those of the predictor in its program.
     ``warnings``: features that the encoder drops or approximates. ``errors``: reasons why the call would be refused before
     anything is sent. ``repeat``: how often the request is sent, on a wire with one choice an answer. ``cache``: "hit", if the
-    stored answer would be returned and nothing sent; "miss"; or "off".
+    stored answer would be returned and nothing sent; "miss"; or "off". ``evidence``: what a predictor with ``evidence=`` asks
+    for; the card has its price.
 
     >>> from sigwire.core.messages import Message
     >>> from sigwire.lm.client import LM
@@ -66,6 +74,7 @@ class Preview(HasCard):
     cache: CacheState = "off"
     path: str | None = None
     turn: int | None = None
+    evidence: AskedEvidence | None = None
     _draft: RequestDraft = field(default=RequestDraft(Request()), repr=False, compare=False)
     _calls: Callable[[], Iterable[tuple[Request, int]]] = field(default=tuple, repr=False, compare=False)
 
@@ -145,6 +154,7 @@ class Preview(HasCard):
         facts = [inline(self.model, 80), *([f"at {inline(self.path, 80)}"] if self.path not in (None, "self") else ())]
         price = _dollars("≈", self.price) if self._knows_price() else ""
         facts += [f"{self.tokens.short} tokens in", *([price] if price else ())]
+        facts += [f"evidence {self.evidence.source}"] if self.evidence is not None else []
         facts += [count(len(self.errors), "error")] if self.errors else []
         return f"Preview({', '.join(facts)})"
 
@@ -165,6 +175,7 @@ class Preview(HasCard):
         wire = self.wire
         rows = [*self._wire_rows(wire), *self._estimate_rows(), ("cache", [self.cache])]
         rows += [("sent", [f"{self.repeat} times"])] if self.repeat > 1 else []
+        rows += [] if self.evidence is None else [("evidence", [*self._evidence_lines(self.evidence)])]
         rows += [("warning", [f"{each.feature}: {each.detail}"]) for each in self.warnings]
         rows += [("error", [str(error)]) for error in self.errors]
         return Card("Preview", self.model, rows, children=list(self._parts(wire)))
@@ -181,6 +192,22 @@ class Preview(HasCard):
         if self._knows_price():
             known = [_dollars("≈", self.price), _dollars("≤", self.ceiling)]
             yield "price", [" · ".join(filter(None, known)) or "cost unknown"]
+
+    def _evidence_lines(self, asked: AskedEvidence) -> Iterable[str]:
+        """Yield the source with the outputs, and what the request has or costs more because of it."""
+        yield f"{asked.source}: {inline(', '.join(asked.paths), 200)}"
+        options = self.request.options
+        if asked.source == "stated":
+            yield "one more output, with the probabilities"
+        elif asked.source == "logprob":
+            yield f"{options.get('top_logprobs')} log probabilities of each token"
+        elif asked.source == "sampled" and self.repeat == 1:
+            yield f"{options.get('n')} answers to one request: output tokens {options.get('n')} times"
+        elif asked.source == "sampled":
+            more = self.repeat - 1
+            known = self.price if self._knows_price() else None
+            price = "" if known is None else f", {_dollars('≈', known * more / self.repeat)}"
+            yield f"{more} more requests: {int(self.tokens) * more:,} more tokens in{price}"
 
     def _parts(self, wire: Mapping[str, Any] | None) -> Iterable[Card]:
         request = self.request

@@ -10,7 +10,7 @@ from sigwire.core.paths import Walkable, name_of
 from sigwire.modules.cards.predictors import model_text
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
-from sigwire.modules.tree.walk import parts_of
+from sigwire.modules.tree.walk import Parameter, parts_of
 from sigwire.show.card import Card
 from sigwire.show.cleaning import inline
 from sigwire.show.layout import filled_columns
@@ -38,7 +38,7 @@ def module_card(module: Module) -> Card:
     model = [("model", [models.pop()])] if len(models) == 1 else []
     return Card(
         type(module).__name__,
-        count(len(module.named_parameters()), "predictor"),
+        count(len(module.predictors()), "predictor"),
         model,
         filled_columns([_HEAD, *rows], 2),
     )
@@ -70,6 +70,7 @@ def _part_row(path: str, part: Walkable, first: str | None, *, is_model_shown: b
     if isinstance(part, Predict):
         notes += [model_text(part.lm)] if is_model_shown else []
         return [inline(path, 60), kind, part.signature.signature, str(len(part.demos) or ""), "", ", ".join(notes)]
+    notes += [inline(safe_repr(part), 60)] if isinstance(part, Parameter) else []
     signature = getattr(part, "signature", None)
     names = signature.signature if isinstance(signature, SignatureMeta) else ""
     return [inline(path, 60), kind, names, "", _tool_names(part), ", ".join(notes)]

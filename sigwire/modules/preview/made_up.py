@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, cast
 
 from sigwire.core.json import JsonObject, JsonValue
@@ -20,15 +20,15 @@ _MEDIA: Mapping[type, object] = {
 }
 
 
-def made_up_inputs(spec: SignatureSpec) -> dict[str, object]:
-    """Return a value for each input that has no default. A history is omitted.
+def made_up_inputs(spec: SignatureSpec, given: Collection[str] = ()) -> dict[str, object]:
+    """Return a value for each input that has no default and is not ``given``. A history is omitted.
 
     >>> from sigwire.signatures.signature import make_signature
     >>> made_up_inputs(make_signature("question, k: int, kinds: list[Literal['a', 'b']] -> answer").spec)
     {'question': 'made up', 'k': 1, 'kinds': ['a']}
     """
-    special = {field.name for field in (spec.history_field, spec.tools_field) if field is not None}
-    return {field.name: _value(field) for field in spec.inputs if field.name not in special and not field.has_default}
+    omitted = {*given, *(field.name for field in (spec.history_field, spec.tools_field) if field is not None)}
+    return {field.name: _value(field) for field in spec.inputs if field.name not in omitted and not field.has_default}
 
 
 def _value(field: FieldSpec) -> object:

@@ -100,10 +100,10 @@ def check(
     return list(dict.fromkeys(finding for finding in findings if finding.feature not in allow))
 
 
-def first_previews(program: Module, example: Example) -> list[Preview]:
-    """Return the preview of the first request of each predictor and agent, for one row. No code of the program runs.
+def first_previews(program: Module, *rows: Example) -> list[Preview]:
+    """Return the preview of the first request of each predictor and agent, row by row. No code of the program runs.
 
-    An input that the example does not have is made up. Parts that cannot be asked without a model are left out.
+    An input that a row does not have is made up. Parts that cannot be asked without a model are left out.
 
     >>> from sigwire.lm.client import LM
     >>> from sigwire.modules.predict import Predict
@@ -112,12 +112,16 @@ def first_previews(program: Module, example: Example) -> list[Preview]:
     ['self']
     """
     found = list[Preview]()
-    for path, part in _asking_parts(program):
-        names = {field.name for field in part.signature.spec.inputs}
-        inputs = {name: value for name, value in example.items() if name in names}
-        with warnings.catch_warnings(), suppress(SigwireError):
-            warnings.simplefilter("ignore")
-            found.append(replace(_first_ask(part, inputs)[1], path=path))
+    parts = [
+        (path, part, {field.name for field in part.signature.spec.inputs}) for path, part in _asking_parts(program)
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for row in rows:
+            for path, part, names in parts:
+                inputs = {name: value for name, value in row.items() if name in names}
+                with suppress(SigwireError):
+                    found.append(replace(_first_ask(part, inputs)[1], path=path))
     return found
 
 
@@ -158,12 +162,17 @@ def _findings(path: str, part: Any, lm: LanguageModel | None) -> Iterator[Findin
     yield from (finding_of_text(path, text, "warning", "demos", model) for text in demos)
 
 
+def _no_paths(part: object) -> Mapping[int, str]:
+    """Return no path: that of the part is known."""
+    return {}
+
+
 def _first_ask(part: Any, given: dict[str, object]) -> tuple[Ask, Preview]:
     def stop(ask: Ask, preview: Preview) -> NoReturn:
         raise _AskMade(ask, preview)
 
     try:
-        drive_program(part, module_paths, (), {**made_up_inputs(part.signature.spec), **given}, stop)
+        drive_program(part, _no_paths, (), {**made_up_inputs(part.signature.spec, given), **given}, stop)
     except _AskMade as made:
         return made.ask, made.preview
     raise ConfigurationError(f"{type(part).__name__} asked no model with made-up inputs (checking it). Preview it.")

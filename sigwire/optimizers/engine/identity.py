@@ -5,7 +5,8 @@ Threads, files and listeners change none.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from inspect import signature
 from typing import Any, Protocol
 
 from sigwire.core.json import JsonObject
@@ -18,7 +19,7 @@ from sigwire.journal.packing import digest_of
 from sigwire.modules.module import Module
 from sigwire.settings import current
 
-__all__ = ["options_digest", "program_digest", "search_facts", "search_header"]
+__all__ = ["options_digest", "program_digest", "search_facts", "search_header", "writer_of"]
 
 _NO_PART_OF_A_PATH = {
     "frontier",  # as strategy and confidence, which are in ``search``: another path finds the runs that it shares
@@ -96,7 +97,7 @@ def search_header(
         "seed": optimizer.search.get("seed", 0),
         "student": program_digest(student),
         "teacher": program_digest(teacher),
-        "prompt_model": model_name(optimizer.prompt_model),
+        "prompt_model": model_name(writer_of(optimizer)),
         "teacher_lm": model_name(optimizer.teacher_settings.get("lm")),
         "rows": rows_digest(*sets),
         "sigwire": version(),
@@ -110,6 +111,21 @@ def search_header(
             optimizer.search.get("choices"),
         ),
     }
+
+
+def writer_of(optimizer: Any) -> object:
+    """Return the model that writes texts for an optimizer: its own, else that of the settings if it writes at all.
+
+    An optimizer writes if its constructor takes a ``prompt_model``; one that runs others writes if one of them does.
+    """
+    is_default = optimizer.prompt_model is None and _writes(optimizer)
+    return current().lm if is_default else optimizer.prompt_model
+
+
+def _writes(optimizer: Any) -> bool:
+    steps: Mapping[str, object] | None = getattr(optimizer, "optimizers", None)
+    make: Callable[..., object] = optimizer.__class__
+    return any(map(_writes, steps.values())) if steps else "prompt_model" in signature(make).parameters
 
 
 def search_fingerprint(

@@ -48,12 +48,16 @@ _MOST_TRIED = 4  # candidates that run on the rows that must hold
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The rows of a search: examples by id, and the ids of each set in their order. Equal examples are one row."""
+    """The rows of a search: examples by id, and the ids of each set in their order. Equal examples are one row.
+
+    ``drawn``: the training rows as they were given, equal ones repeatedly.
+    """
 
     examples: Mapping[str, Example]
     train: tuple[str, ...]
     val: tuple[str, ...]
     test: tuple[str, ...]
+    drawn: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -65,8 +69,9 @@ class Rows:
             if part:
                 check_devset(part, student, name)
         types = types_of(student)
-        named = [tuple(dict.fromkeys(_named(each, examples, types) for each in part)) for part in (train, val, test)]
-        return cls(examples, *named)
+        drawn, *others = (tuple(_named(each, examples, types) for each in part) for part in (train, val, test))
+        one, two = (tuple(dict.fromkeys(part)) for part in others)
+        return cls(examples, tuple(dict.fromkeys(drawn)), one, two, drawn)
 
     def given(self, must_hold: object, student: object) -> tuple[str, ...]:
         """Return the rows of the examples that must hold; nothing for a function."""

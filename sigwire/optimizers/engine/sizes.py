@@ -19,7 +19,7 @@ from sigwire.core.response import Usage
 from sigwire.evaluate.plain import dumped_example
 from sigwire.lm.policy.money.estimates import estimated_tokens, output_bound
 from sigwire.lm.preview.preview import Preview, preview_of
-from sigwire.modules.field_types import types_of
+from sigwire.modules.field_types import FieldTypes, types_of
 from sigwire.modules.module import Module
 from sigwire.modules.preview.whole_program import first_previews
 from sigwire.optimizers.candidate import Candidate
@@ -118,32 +118,33 @@ def sizes_of(optimizer: _Asking, student: Module, teacher: Module, rows: Sequenc
     if optimizer.task_model is not None:
         student = student.deepcopy()
         student.set_lm(optimizer.task_model)
-    with context(**optimizer.teacher_settings):
-        taught = size_of_program(teacher, rows[:_ROWS])
     asked = size_of_program(student, rows[:_ROWS])
     if asked is None:
         return None
+    taught: CallSize | None = asked
+    if teacher is not student or optimizer.teacher_settings:
+        with context(**optimizer.teacher_settings):
+            taught = size_of_program(teacher, rows[:_ROWS])
     return Sizes(asked, taught or asked, _size_of_model(optimizer.prompt_model or current().lm), calls)
 
 
 def size_of_program(program: Module, rows: Sequence[Example]) -> CallSize | None:
     """Return the mean size of the first calls of a program on rows; ``None`` if no model is known."""
-    previews = [(preview, row) for row in rows for preview in first_previews(program, row)]
+    previews = first_previews(program, *rows)
     if not previews:
         return None
-    answers = [_answer_tokens(program, row) for row in rows]
+    types = types_of(program)
     return CallSize(
-        round(_mean([preview.tokens.count for preview, _ in previews])),
-        round(_mean(answers)),
-        max(_most_output(preview) for preview, _ in previews),
-        previews[0][0].cost,
+        round(_mean([preview.tokens.count for preview in previews])),
+        round(_mean([_answer_tokens(row.labels(), types) for row in rows])),
+        max(map(_most_output, previews)),
+        previews[0].cost,
     )
 
 
-def _answer_tokens(program: Module, row: Example) -> int:
+def _answer_tokens(labels: Example, types: FieldTypes) -> int:
     """Return the tokens of the labels of a row, or of an answer in general if it has none."""
-    labels = dumped_example(row.labels(), types_of(program)) if len(row.labels()) else None
-    return estimated_tokens(dumps(labels)) if labels else _ANSWER
+    return estimated_tokens(dumps(dumped_example(labels, types))) if len(labels) else _ANSWER
 
 
 def _most_output(preview: Preview) -> int:

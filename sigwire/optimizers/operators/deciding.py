@@ -7,15 +7,18 @@ number. Between two neighbouring observed values all numbers decide alike, so th
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from sigwire.core.evidence import DecisionRule, EvidenceKind, decide, label_of
 from sigwire.core.record import UNSET
 
-__all__ = ["Alternative", "Observed", "ObservedOutput", "alternatives", "numbers_of"]
+__all__ = ["Alternative", "Observed", "ObservedOutput", "alternatives", "folds_of", "held_up", "numbers_of"]
+
+
+T = TypeVar("T")
 
 
 class Observed(NamedTuple):
@@ -95,7 +98,10 @@ def alternatives(output: ObservedOutput, rule: DecisionRule, number: int, most: 
     seen = [each for found in output.rows.values() for each in found]
     if output.kind == "bool":
         values = _thinned([0.0, *(each.probabilities[0] for each in seen), 1.0], most)
-        return [Alternative(replace(rule, threshold=(a + b) / 2), b - a) for a, b in values]
+        found = [Alternative(replace(rule, threshold=(a + b) / 2), b - a) for a, b in values]
+        if any(each.probabilities[0] == 0 for each in seen):  # only a threshold of 0 makes these true
+            found.insert(0, Alternative(replace(rule, threshold=0.0), 0.0))
+        return found
     if output.kind == "choice":
         return _weights(output, seen, rule, number, most)
     cuts = [*(rule.cuts or [level + 0.5 for level in range(len(output.values) - 1)])]
@@ -105,6 +111,40 @@ def alternatives(output: ObservedOutput, rule: DecisionRule, number: int, most: 
     return [
         Alternative(replace(rule, cuts=(*cuts[:number], (a + b) / 2, *cuts[number + 1 :])), b - a) for a, b in inside
     ]
+
+
+def folds_of(rows: Sequence[T], count: int, shuffle: Callable[[list[T]], None]) -> list[list[T]]:
+    """Return rows in ``count`` parts of about one size; fewer rows are a part each.
+
+    >>> folds_of("abcde", 2, lambda rows: None)
+    [['a', 'c', 'e'], ['b', 'd']]
+    """
+    order = list(rows)
+    shuffle(order)
+    return [order[at::count] for at in range(min(count, len(order)))]
+
+
+def held_up(scores: Sequence[Mapping[T, float]], gaps: Sequence[float], folds: Sequence[Sequence[T]]) -> int:
+    """Return which of several scores by row is the best, of equals that with the widest gap; 0 if its gain does not hold.
+
+    It holds if the best on the rows of all other folds, summed over the folds, is better on the part set apart than the first.
+
+    >>> held_up([{"a": 0, "b": 0}, {"a": 1, "b": 1}], [0, 0], [["a"], ["b"]])
+    1
+    >>> held_up([{"a": 0, "b": 0}, {"a": 1, "b": 0}], [0, 0], [["a"], ["b"]])
+    0
+    """
+
+    def best(rows: Sequence[T]) -> int:
+        totals = [math.fsum(each[row] for row in rows) for each in scores]
+        found = max(range(len(scores)), key=lambda at: (totals[at], gaps[at]))
+        return found if totals[found] > totals[0] else 0
+
+    found, gain = best([row for fold in folds for row in fold]), 0.0
+    for apart in folds if found else ():
+        chosen = best([row for fold in folds if fold is not apart for row in fold])
+        gain += math.fsum(scores[chosen][row] - scores[0][row] for row in apart)
+    return found if gain > 0 else 0
 
 
 def _weights(

@@ -11,14 +11,16 @@ from sigwire.core.evidence import DecisionRule, Evidence
 from sigwire.core.json import JsonValue
 from sigwire.errors import suggest
 from sigwire.evaluate.cell import Cell
+from sigwire.modules.chain_of_thought import ChainOfThought
 from sigwire.modules.module import Module
+from sigwire.modules.tree import Predictor
 from sigwire.optimizers.candidate import Candidate, cascades_of, tunable
-from sigwire.optimizers.operators.deciding import Alternative, Observed, ObservedOutput, alternatives
+from sigwire.optimizers.operators.deciding import Alternative, Observed, ObservedOutput, alternatives, folds_of, held_up
 from sigwire.optimizers.rule import Measure, RuleSteps, RunKey
 from sigwire.optimizers.task import Task
 from sigwire.signatures.criteria import deciding_outputs
 
-__all__ = ["RuleFit", "no_evidence_text", "rules_of", "without_person"]
+__all__ = ["RuleFit", "is_one_call", "no_evidence_text", "rules_of", "without_person"]
 
 Rules: TypeAlias = Mapping[str, DecisionRule]
 """The rule of each output, by slot."""
@@ -33,10 +35,12 @@ class RuleFit:
     """The rules of a program while they are fitted, the evidence of its outputs, and the scores of decided rows.
 
     ``is_one_call``: the program is one predictor, so that equal decisions give equal scores; a row is run once for each.
+    ``folds``: in how many parts of the training rows a number's gain must hold.
     """
 
-    def __init__(self, task: Task, is_one_call: bool, rules: Rules) -> None:
+    def __init__(self, task: Task, is_one_call: bool, rules: Rules, folds: int | None = None) -> None:
         self._task, self._is_one_call = task, is_one_call
+        self._folds = None if folds is None else folds_of(task.drawn, folds, task.rng("folds").shuffle)
         self._start, self.rules = dict(rules), dict(rules)
         self.outputs: dict[str, ObservedOutput] = {}
         self._scores: dict[_ScoreKey, float] = {}
@@ -63,10 +67,15 @@ class RuleFit:
                 output = self.outputs.setdefault(
                     slot,
                     ObservedOutput(
-                        slot, path, evidence.kind, evidence.values, self._kinds[slot].is_mean, self.rules[slot]
+                        slot, path, evidence.kind, evidence.values, self._has_no_number(slot), self.rules[slot]
                     ),
                 )
                 output.rows.setdefault(row, []).append(Observed(evidence.probabilities, evidence.answered))
+
+    def _has_no_number(self, slot: str) -> bool:
+        """Return True for the mean level of a score; a class of values may have a level besides, which cuts choose."""
+        output = self._kinds[slot]
+        return output.is_mean and output.made_by is None
 
     def choose(self, fields: Collection[str] | None) -> None:
         """Sort the outputs in program order, and leave out those that are not to be fitted."""
@@ -90,14 +99,19 @@ class RuleFit:
         own = self.rules[output.slot]
         others = alternatives(output, own, number, most)
         tried = [Alternative(own, math.inf), *others]
-        means = yield from self._means(output, own, [each.rule for each in others])
-        best = max(range(len(tried)), key=lambda at: (means[at], tried[at].gap))
+        scores = yield from self._scored(output, own, [each.rule for each in others])
+        if self._folds is not None:
+            by_row = [dict(zip(self._task.train, each, strict=True)) for each in scores]
+            best = held_up(by_row, [0.0, *(each.gap for each in others)], self._folds)
+        else:
+            means = [math.fsum(each) / len(each) for each in scores]
+            best = max(range(len(tried)), key=lambda at: (means[at], tried[at].gap))
         self.rules[output.slot] = tried[best].rule
 
-    def _means(
+    def _scored(
         self, output: ObservedOutput, own: DecisionRule, others: Sequence[DecisionRule]
-    ) -> RuleSteps[list[float]]:
-        """Return the mean score on the training rows of the rule of an output, and of rules with another number.
+    ) -> RuleSteps[list[list[float]]]:
+        """Return the scores on the training rows of the rule of an output, and of rules with another number.
 
         A row is not run for decisions of all outputs that have a score.
         """
@@ -111,7 +125,7 @@ class RuleFit:
                     missing[key] = RunKey(candidate, row)
         cells: list[Cell] = (yield Measure(tuple(missing.values()))) if missing else []
         self._scores |= {key: cell.score or 0.0 for key, cell in zip(missing, cells, strict=True)}
-        return [math.fsum(map(self._scores.__getitem__, each)) / len(rows) for each in zip(*keys, strict=True)]
+        return [[self._scores[key] for key in of_rule] for of_rule in zip(*keys, strict=True)]
 
     def _keys(
         self,
@@ -127,6 +141,11 @@ class RuleFit:
         decided = {slot: each.decided(row, self.rules[slot]) for slot, each in self.outputs.items()}
         values = [output.decided(row, own), *output.decided_by(row, others)]
         return [(row, tuple({**decided, output.slot: each}.values())) for each in values]
+
+
+def is_one_call(program: object) -> bool:
+    """Return True for a program that is one predictor."""
+    return isinstance(program, Predictor | ChainOfThought)
 
 
 def rules_of(program: Module) -> dict[str, DecisionRule]:

@@ -6,14 +6,13 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Unpack, cast
 
+from sigwire.core.evidence import least_confidence
 from sigwire.core.json import JsonValue
 from sigwire.errors import BudgetSpent, ConfigurationError
 from sigwire.evaluate.cell import Cell
 from sigwire.evaluate.scores import MetricError
 from sigwire.modules.cascade import Cascade
-from sigwire.modules.chain_of_thought import ChainOfThought
 from sigwire.modules.module import Module
-from sigwire.modules.tree import Predictor
 from sigwire.optimizers.candidate import Candidate
 from sigwire.optimizers.certificate import (
     NEVER,
@@ -29,7 +28,7 @@ from sigwire.optimizers.engine.engine import EngineSetup
 from sigwire.optimizers.engine.search import Rows, halves
 from sigwire.optimizers.events import Certified, Proposed, Warned
 from sigwire.optimizers.operators.deciding import numbers_of
-from sigwire.optimizers.operators.fitting_rules import RuleFit, no_evidence_text, rules_of, without_person
+from sigwire.optimizers.operators.fitting_rules import RuleFit, is_one_call, no_evidence_text, rules_of, without_person
 from sigwire.optimizers.optimizer import Optimizer
 from sigwire.optimizers.options import SearchOptions
 from sigwire.optimizers.rule import Rule, RuleSteps, measure, report
@@ -48,13 +47,17 @@ class Calibrate(Optimizer):
     in the widest gap. The student is compared with the winner on the validation rows, as in every search. A run that ends
     unsure (``Unsure``) counts as a failure, unless the metric has ``accepts_unsure = True``: then it gets the error.
 
+    With ``folds``, a number changes only if its gain holds on that many parts of the training rows, each set apart once. All
+    rows fit then, equal ones as often as they are given; the report has no estimate.
+
     With ``risk``, to a bound: the metric is from 0 to 1, and the loss 1 less the metric. One half of the rows makes a path of
     least confidences, the other half tests it; ``program.optimization.certificate`` states that with ``confidence`` the mean
     loss of answered rows is at most ``risk``, if later rows are drawn like these, for any model and any calibration. It is
     ``None`` if no policy passes; then the student is returned, and the report has the reason. The program is a ``Cascade``, or
     a predictor, whose ``fields`` get one least confidence. Fit rules of outputs first, and on other rows.
 
-    ``fields``: the paths that count, by default all with evidence. No person is asked during a search.
+    ``fields``: the paths that count, by default all with evidence; for the bound of a cascade, those of the cascade. No person
+    is asked during a search.
 
     Cost: each row is run once, whatever is tried: the answers of equal requests are kept. Of a cascade each stage is run once a
     row. A number that changes a later request costs that request.
@@ -70,6 +73,7 @@ class Calibrate(Optimizer):
         metric: Any = None,
         *,
         risk: float | None = None,
+        folds: int | None = None,
         fields: Collection[str] | None = None,
         max_candidates: int = 40,
         task_model: Any = None,
@@ -80,12 +84,14 @@ class Calibrate(Optimizer):
         super().__init__(metric, task_model=task_model, num_threads=num_threads, failure_score=failure_score, **search)
         if risk is not None and not 0 < risk < 1:
             raise ConfigurationError(f"risk is a mean loss between 0 and 1, not {risk!r:.80} (making Calibrate).")
+        if folds is not None and (folds < 2 or risk is not None):
+            raise ConfigurationError(f"folds={folds} is 2 or more, without risk= (making Calibrate). Correct it.")
         if isinstance(fields, str):
             raise ConfigurationError(f"fields is a list of paths, not a text (making Calibrate). Write [{fields!r}].")
         if max_candidates < 1:
             raise ConfigurationError(f"max_candidates is a number above 0, not {max_candidates} (making Calibrate).")
         self.risk, self.fields, self.max_candidates = risk, None if fields is None else tuple(fields), max_candidates
-        self._chooses = risk is None
+        self.folds, self._chooses = folds, risk is None and folds is None
 
     def rule(self, task: Task, options: Mapping[str, Any]) -> Rule:
         """Return the rule: fit to the metric, or to a bound."""
@@ -94,10 +100,15 @@ class Calibrate(Optimizer):
     def check_options(self, student: object, options: Mapping[str, Any]) -> dict[str, Any]:
         """Return the options of ``compile``. Raises ``ConfigurationError`` for a program that no bound can be given for."""
         found = super().check_options(student, options)
-        if self.risk is not None and not isinstance(student, Cascade) and not _is_one_call(student):
+        if self.risk is not None and not isinstance(student, Cascade) and not is_one_call(student):
             raise ConfigurationError(
                 f"Calibrate(risk=) takes a Cascade or a Predict, not {type(student).__name__} (compiling). Compile the part "
                 "that decides."
+            )
+        if self.risk is not None and isinstance(student, Cascade) and self.fields is not None:
+            raise ConfigurationError(
+                "A bound of a Cascade counts the fields of the Cascade (compiling). Give fields= to the Cascade, not to "
+                "Calibrate."
             )
         return found
 
@@ -114,8 +125,7 @@ class Calibrate(Optimizer):
         if task.plan:
             yield from measure(task.baseline, task.train, traced=True)
             return task.baseline if task.plan == "few" else task.baseline.with_numbers({"plan": 1.0})
-        rules = rules_of(self._student)
-        fit = RuleFit(task, _is_one_call(self._student), rules)
+        fit = RuleFit(task, is_one_call(self._student), rules_of(self._student), self.folds)
         try:
             yield from self._observe(task, fit)
             for _ in range(_ROUNDS):
@@ -140,7 +150,7 @@ class Calibrate(Optimizer):
             cells = yield from measure(first, part, traced=True)
             for row, cell in zip(part, cells, strict=True):
                 fit.observe(row, cell)
-            if not fit.outputs and _is_one_call(self._student) and all(cell.failure is None for cell in cells):
+            if not fit.outputs and is_one_call(self._student) and all(cell.failure is None for cell in cells):
                 raise ConfigurationError(no_evidence_text(None, ()))
         known = [output.path for output in fit.outputs.values()]
         for path in self.fields or ():
@@ -166,7 +176,7 @@ class Calibrate(Optimizer):
             cells.append((yield from measure(stage, (*train, *val))))
         if task.plan:
             return task.baseline
-        table = list(zip(*(self._stage_rows(found) for found in cells), strict=True))
+        table = list(zip(*(self._stage_rows(at, found) for at, found in enumerate(cells)), strict=True))
         own, other = table[: len(train)], table[len(train) :]
         path = policies(own, risk)
         start = start_of(own, path, risk) if path else 0
@@ -206,10 +216,10 @@ class Calibrate(Optimizer):
         numbers = {slot: cast(JsonValue, replace(rules[slot], least=policy[0]).to_json()) for slot in paths}
         return task.baseline.with_numbers(numbers)
 
-    def _stage_rows(self, cells: Sequence[Cell]) -> list[StageRow]:
+    def _stage_rows(self, stage: int, cells: Sequence[Cell]) -> list[StageRow]:
         """Return confidence and loss of one stage on each row. A stage that is unsure by its own rules does not answer."""
         found: list[StageRow] = []
-        has_evidence = _has_evidence(cells)
+        paths = self._counted_paths(stage, cells)
         for cell in cells:
             if cell.failure is not None:
                 is_unsure = cell.failure.type == "Unsure"
@@ -218,14 +228,27 @@ class Calibrate(Optimizer):
             score = cell.score
             if score is None or not 0 <= score <= 1:
                 raise MetricError(f"A bound needs a metric from 0 to 1, and it returned {score} (calibrating).")
-            found.append(StageRow(self._confidence(cell) if has_evidence else 1.0, 1 - score))
+            found.append(StageRow(least_confidence(_confidences(cell), paths)[1] if paths else 1.0, 1 - score))
         return found
 
-    def _confidence(self, cell: Cell) -> float:
-        paths = [*(cell.evidence if self.fields is None else self.fields)]
-        if missing := [path for path in paths if path not in cell.evidence]:
-            raise ConfigurationError(no_evidence_text(missing[0], [*cell.evidence]))
-        return min(cast(float, cell.evidence[path].get("confidence", 0.0)) for path in paths)
+    def _counted_paths(self, stage: int, cells: Sequence[Cell]) -> tuple[str, ...]:
+        """Return the paths that count for a stage; none if it gives no evidence, so that it answers always."""
+        seen = dict.fromkeys(path for cell in cells for path in cell.evidence)
+        if not seen:
+            return ()
+        if isinstance(self._student, Cascade):
+            paths = self._student.counted_paths(stage, seen)
+        else:
+            own = [slot.partition(".decisions.")[2] for slot in rules_of(self._student)]
+            paths = tuple(dict.fromkeys((*own, *seen))) if self.fields is None else self.fields
+            seen |= dict.fromkeys(own)
+        if missing := [path for path in paths if path not in seen]:
+            raise ConfigurationError(no_evidence_text(missing[0], [*seen]))
+        return paths
+
+
+def _confidences(cell: Cell) -> dict[str, float]:
+    return {path: cast(float, each.get("confidence", 0.0)) for path, each in cell.evidence.items()}
 
 
 def _two_sets(task: Task) -> tuple[Sequence[str], Sequence[str]]:
@@ -238,10 +261,6 @@ def _two_sets(task: Task) -> tuple[Sequence[str], Sequence[str]]:
             "chose no number: give others, or leave valset= out."
         )
     return task.train, task.val
-
-
-def _is_one_call(program: object) -> bool:
-    return isinstance(program, Predictor | ChainOfThought)
 
 
 def _has_evidence(cells: Iterable[Cell]) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from sigwire.show.card import Card
 from sigwire.show.cleaning import inline, visible
 from sigwire.show.layout import filled_columns
@@ -26,7 +28,7 @@ def signature_card(signature: SignatureMeta) -> Card:
     """Return the card of a signature class."""
     spec = signature.spec
     rows = [("instructions", [ValueLine(spec.instructions)])] if spec.instructions else []
-    rows += [(f"{each.name} criteria", lines) for each in spec.fields if (lines := _criteria_lines(each))]
+    rows += [(f"{path} criteria", lines) for each in spec.outputs for path, lines in _criteria_lines(each)]
     table = [["field", "role", "type", "description", "limits", "default"], *map(_field_row, spec.fields)]
     shown = filled_columns(table, 3) if spec.fields else ()
     return Card(signature.__name__, signature.signature, rows, shown)
@@ -37,16 +39,15 @@ def _field_line(spec: FieldSpec) -> str:
     return f"{spec.name}: {python_type(spec.annotation)} ({spec.direction}){f': {facts}' if facts else ''}"
 
 
-def _criteria_lines(spec: FieldSpec) -> list[ValueLine]:
-    """Return the levels or the described values of an output."""
-    if not spec.metadata:
+def _criteria_lines(spec: FieldSpec) -> list[tuple[str, list[ValueLine]]]:
+    """Return the levels or the described values of an output, by path."""
+    if "sigwire.signatures.criteria" not in sys.modules:  # then no type has criteria
         return []
-    from sigwire.signatures.criteria import criteria_of  # few signatures have criteria
+    from sigwire.signatures.criteria import criteria_texts
 
     return [
-        ValueLine(f"{label}: {text}" if text else label)
-        for each in criteria_of(spec.metadata)
-        for label, text in (each.levels or each.texts.items())
+        (path, [ValueLine(f"{label}: {text}" if text else label) for label, text in texts.items()])
+        for path, texts in criteria_texts(spec, has_bare_levels=True).items()
     ]
 
 

@@ -39,6 +39,8 @@ _REASONS = {
         adapters_baml/baml_circular adapters_chat/chat_null_content
         adapters_chat/chat_empty_content adapters_json_and_xml/json_structured_is_model
         adapters_json_and_xml/json_dict_output_object_mode adapters_json_and_xml/json_toolcalls_text_object_mode
+        decisions/broken_evidence_of_a_client_is_a_value_error decisions/names_are_experimental_only
+        decisions/weights_that_leave_no_probability_are_an_error
         field_types/type_custom_blocks_in_message field_types/document_in_prompt field_types/document_list_in_prompt
         field_types/document_wrapped_json
         models/cache_put modules/program_pickle modules/program_history_default

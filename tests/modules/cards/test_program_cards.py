@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import re
 from typing import Annotated
+
+from pydantic import BaseModel
 
 import sigwire
 from sigwire.core.example import Example
@@ -95,13 +98,22 @@ def test_class_of_the_user_may_have_a_card_of_its_own() -> None:
 
 
 def test_card_of_a_signature_has_the_criteria_of_its_outputs() -> None:
+    class Part(BaseModel):
+        loud: Annotated[bool, sigwire.Criteria({True: "shouts"})] | None
+
     class Triage(sigwire.Signature):
         """Sort a ticket."""
 
         ticket: str = sigwire.InputField()
         urgent: Annotated[bool, sigwire.Criteria({True: "service is down"})] = sigwire.OutputField()
         harm: Annotated[int, sigwire.Criteria("none", ("severe", "someone is hurt"))] = sigwire.OutputField()
+        part: Part = sigwire.OutputField()
 
     text = text_of(Triage)
-    assert "urgent criteria  true: service is down" in text
-    assert "severe: someone is hurt" in text
+    assert re.search(r"urgent criteria +true: service is down", text)
+    assert re.search(r"harm criteria +none\n +severe: someone is hurt", text)
+    assert re.search(r"part.loud criteria +true: shouts", text)
+    changed = Triage.load_state({"criteria": {"part.loud": {"true": "many marks"}, "harm": {"none": "well"}}})
+    assert re.search(r"part.loud criteria +true: many marks", text_of(changed))
+    assert re.search(r"harm criteria +none: well", text_of(changed))
+    assert "part.loud: true: many marks" in repr(changed.spec.by_name["part"].metadata)

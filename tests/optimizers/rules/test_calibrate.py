@@ -402,6 +402,49 @@ def test_certificate_is_equal_for_any_number_of_threads() -> None:
     assert found[0] == found[1] is not None
 
 
+class Sorted(Signature):
+    """Sort a ticket."""
+
+    ticket: str = InputField()
+    urgent: bool = OutputField()
+    queue: Literal["a", "b"] = OutputField()
+
+
+def forgetful(name: str, forgotten: int) -> Predict[..., Any]:
+    """Return a predictor without evidence of ``queue`` in each so many rows, in which ``urgent`` is wrong and sure."""
+
+    def answer(row: int) -> Choice:
+        if row % forgotten == 0:
+            return choice(urgent={row % 2 == 1: 0.99, row % 2 == 0: 0.01}, queue="a")
+        return choice(urgent={row % 2 == 0: 0.95, row % 2 == 1: 0.05}, queue={"a": 0.9 + row % 10 / 100, "b": 0.1})
+
+    return Predict(Sorted, lm=deciding_model(answer, f"fake/{name}"))
+
+
+@pytest.mark.parametrize("form", ["all outputs", "fields of the cascade", "predictor"])
+def test_certificate_counts_the_rows_that_the_program_answers_with_its_numbers(form: str) -> None:
+    examples = tickets(140)
+    fields = ["queue"] if form == "fields of the cascade" else None
+    one = forgetful("cheap", 3)
+    student: Any = one if form == "predictor" else Cascade([one, forgetful("dear", 20)], fields=fields)
+    best = compiled(student, exact, examples[:70], valset=examples[70:], risk=0.12)
+    certificate = best.optimization.certificate
+    answered: list[float] = []
+    for example in examples[70:]:
+        try:
+            result = best(ticket=example.ticket)
+        except Unsure:
+            continue
+        answered.append(exact(example, result))
+    assert certificate.answered == len(answered) >= 40
+    assert certificate.loss == pytest.approx(1 - sum(answered) / len(answered))
+
+
+def test_bound_of_a_cascade_counts_the_fields_of_the_cascade() -> None:
+    with pytest.raises(ConfigurationError, match=r"Give fields= to the Cascade"):
+        compiled(cascade(), exact, tickets(60), risk=0.1, fields=["urgent"])
+
+
 def test_predictor_gets_one_least_confidence_for_its_fields() -> None:
     lm = deciding_model(lambda row: sure_answer(row, "cheap"))
     best = compiled(Predict(Urgent, lm=lm), exact, tickets(200), risk=0.1)
@@ -512,3 +555,52 @@ def test_no_person_is_asked_during_a_search() -> None:
     best = compiled(student, exact, tickets(200), risk=0.1)
     assert not asked
     assert best.person is not None
+
+
+# --- folds
+
+
+def leaning(row: int) -> Choice:
+    """Answer 0.9 for even rows and 0.7 for odd ones, which are not urgent; row 98 is urgent all the same, at 0.3."""
+    p = 0.3 if row == 98 else 0.7 if row % 2 else 0.9
+    return choice(urgent={True: p, False: 1 - p})
+
+
+def is_even(row: int) -> bool:
+    return row % 2 == 0
+
+
+def test_folds_fit_all_rows_without_a_validation_set() -> None:
+    lm = deciding_model(leaning)
+    best = compiled(Predict(Urgent, lm=lm), exact, rows(12, is_even), folds=3)
+    assert best.decisions["urgent"].threshold == pytest.approx(0.8)
+    assert len(lm.requests) == 12
+
+
+def test_gain_of_one_row_does_not_hold_on_folds() -> None:
+    examples = [Example(ticket=f"row {n}", urgent=True).with_inputs("ticket") for n in (*range(0, 40, 2), 98)]
+    assert compiled(Predict(Urgent, lm=deciding_model(leaning)), exact, examples, folds=5).decisions == {}
+    train, val = examples[::2], examples[1::2]
+    fitted = compiled(Predict(Urgent, lm=deciding_model(leaning)), exact, train, valset=val, if_worse="return")
+    assert fitted.decisions["urgent"].threshold < 0.3
+
+
+def test_equal_rows_count_as_often_as_they_are_given_in_folds() -> None:
+    examples = rows(2, is_even)  # each alone would be a fold, and none would hold
+    assert compiled(Predict(Urgent, lm=deciding_model(leaning)), exact, examples, folds=5).decisions == {}
+    lm = deciding_model(leaning)
+    best = compiled(Predict(Urgent, lm=lm), exact, examples * 5, folds=5)
+    assert best.decisions["urgent"].threshold == pytest.approx(0.8)
+    assert len(lm.requests) == 2
+
+
+def test_threshold_may_be_zero() -> None:
+    lm = deciding_model(lambda row: choice(urgent={True: 0.0, False: 1.0}))
+    best = compiled(Predict(Urgent, lm=lm), exact, rows(8, lambda row: True), folds=4)
+    assert best.decisions["urgent"].threshold == 0.0
+
+
+@pytest.mark.parametrize("options", [{"folds": 1}, {"folds": 3, "risk": 0.1}])
+def test_folds_are_two_or_more_and_no_bound(options: Any) -> None:
+    with pytest.raises(ConfigurationError, match=r"folds=\d is 2 or more, without risk= \(making"):
+        Calibrate(exact, **options)

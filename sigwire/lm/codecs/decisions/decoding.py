@@ -143,7 +143,10 @@ def _read_answer(question: AskedQuestion, answer: JsonObject, target: _Target) -
         return {"values": [True, False], "probabilities": [true, 1 - true]}
     shares = _shares(question, answer.get("probabilities"), target)
     answered = _score(question, answer, target) if form == "score" else _answered(question, answer, target)
-    return {"values": [*question.values], "probabilities": shares, "answered": answered}
+    evidence: JsonObject = {"values": [*question.values], "probabilities": shares, "answered": answered}
+    if is_number(confidence := answer.get("confidence")) and 0 <= confidence <= 1:
+        evidence["confidence"] = confidence
+    return evidence
 
 
 def _place_of(key: JsonValue, question: AskedQuestion, target: _Target) -> int:
