@@ -315,7 +315,7 @@ def decide(
     weighted = [p * w for p, w in zip(probabilities, weights, strict=True)] if weights else probabilities
     total = sum(weighted)
     # If the weights leave no probability, a value of weight 0 is no candidate.
-    ranks: Sequence[float] = [weight > 0 for weight in weights] if weights and not total else weighted
+    ranks = [float(weight > 0) for weight in weights] if weights and not total else weighted
     most = max(ranks)
     at = ranks.index(most)
     if answered is not UNSET and ranks.count(most) > 1:
