@@ -211,7 +211,7 @@ class Predict(ReadingCalls[P, S], Predictor):
         return self._signature_steps(self.signature, reader, kwargs, specials)
 
     def _signature_steps(
-        self, signature: SignatureMeta, reader: InputReader, given: dict[str, object], specials: FieldValues
+        self, signature: SignatureClass, reader: InputReader, given: dict[str, object], specials: FieldValues
     ) -> Steps[Prediction]:
         values = type(self).settings_of_call(self)
         inputs = type(self).prepare_inputs(self, reader, given, check_types=values.warn_on_type_mismatch)
@@ -222,7 +222,7 @@ class Predict(ReadingCalls[P, S], Predictor):
         demos: Any = specials.get("demos", self.demos)
         if self.nearest is not None and "demos" not in specials:
             demos = self.nearest.choose(demos, inputs, signature.spec)
-        parts = CallParts(cast("SignatureClass", signature), options, inputs, demos)
+        parts = CallParts(signature, options, inputs, demos)
         deciding, (signature, options, inputs, demos) = type(self).decide_call(self, lm, values, parts)
         plan = type(self).plan_for(self, signature, lm, values, options)
         overlay = self._overlay(plan, inputs) if self.tool_texts else None
