@@ -39,6 +39,8 @@ __all__ = [
 class WireProfile:
     """The differences of one host from a wire. Each wire has a subclass; a compatible host is an instance with other values.
 
+    Compared by identity, as is a subclass with ``eq=False``; such a profile may be part of the key of a cache.
+
     ``family``: the provider that makes, and alone understands, opaque items and signatures. ``path``: appended to the
     host's base URL, with ``{model}`` filled in. ``headers``: fixed headers, never a key. ``names``: the tool names that
     the host accepts. ``history_rules``: the form of history. ``tool_schema``, ``output_schema``: the JSON Schema that the
