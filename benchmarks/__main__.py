@@ -36,7 +36,7 @@ SOURCES: Mapping[Callable[[], Iterator[Job]], frozenset[str]] = {
     layers.ledger: frozenset({"l5"}),
     cached.jobs: frozenset({"h1", "h2"}),
     optimizing.jobs: frozenset({"p1", "p2", "p3"}),
-    deciding.jobs: frozenset({"u1", "u2", "u3"}),
+    deciding.jobs: frozenset({"u1", "u2", "u3", "u4"}),
     teams.jobs: frozenset({"q1", "q2", "s1", "s2", "s3"}),
     imports.over_http: frozenset({"a2"}),
     over_http.jobs: frozenset({"c1", "c2", "d", "i1"}),

@@ -1,4 +1,7 @@
-"""The cost of deciding: a call with evidence beside one without (u1), 400 questions of a decision wire (u2), a search (u3)."""
+"""The cost of deciding: a call with evidence beside one without (u1), 400 questions of a decision wire (u2), a search (u3).
+
+u4 has the opcodes of u1's calls: the cost of evidence for a call that asks for none is a few of the floor's.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,10 @@ import json
 import math
 import random
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, Literal
 
-from benchmarks.timing import FLOOR, SIGWIRE, Job
+from benchmarks.timing import FLOOR, SIGWIRE, Job, opcodes
 from sigwire.core.capabilities import Capabilities
 from sigwire.core.example import Example
 from sigwire.core.json import JsonObject, JsonValue
@@ -41,9 +45,10 @@ class Triage(Signature):
 
 def jobs() -> Iterator[Job]:
     """Yield the jobs."""
-    yield _call()
+    yield (call := _call())
     yield _wire()
     yield _search()
+    yield replace(call, name="u4", what="opcodes of the calls of u1", target="", unit="", sample=opcodes, most_rounds=1)
 
 
 # --- a call

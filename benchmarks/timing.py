@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import gc
 import statistics
+import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
-from typing import TypeAlias
+from types import FrameType
+from typing import Any, TypeAlias
 
-__all__ = ["FLOOR", "SIGWIRE", "Contestant", "Job", "Line", "cpu_seconds", "measure", "table"]
+__all__ = ["FLOOR", "SIGWIRE", "Contestant", "Job", "Line", "cpu_seconds", "measure", "opcodes", "table"]
 
 Contestant: TypeAlias = Callable[[], object]
 Sampler: TypeAlias = Callable[[Contestant], float]
@@ -79,6 +81,28 @@ def _time(contestant: Contestant, number: int) -> float:
     for _ in repeat(None, number):
         contestant()
     return time.process_time() - start
+
+
+def opcodes(contestant: Contestant) -> float:
+    """Return the number of opcodes of one call: the same on every machine with this Python, however busy it is."""
+    number = 0
+
+    def count(frame: FrameType, event: str, argument: object) -> Any:
+        nonlocal number
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        number += event == "opcode"
+        return count
+
+    contestant()  # the first call imports
+    traced = sys.gettrace()
+    gc.disable()
+    sys.settrace(count)
+    try:
+        contestant()
+    finally:
+        sys.settrace(traced)
+        gc.enable()
+    return float(number)
 
 
 def measure(job: Job, rounds: int) -> Line:

@@ -24,7 +24,7 @@ from benchmarks import (
     tools,
 )
 from benchmarks.by_hand import Sender
-from benchmarks.timing import FLOOR, SIGWIRE, Job, Line, measure, table
+from benchmarks.timing import FLOOR, SIGWIRE, Job, Line, measure, opcodes, table
 from sigwire.core.json import JsonValue
 
 SOURCES = (imports.jobs, predict.jobs, growth.jobs, tools.jobs, parsing.jobs, layers.jobs, deciding.jobs)
@@ -119,6 +119,16 @@ def test_contestants_take_turns_and_a_line_has_every_sample() -> None:
 def test_slow_job_gets_few_rounds() -> None:
     job = Job("x1", "a job", "", {SIGWIRE: lambda: None}, sample=lambda contestant: 1.0, most_rounds=2)
     assert len(measure(job, rounds=5).samples[SIGWIRE]) == 2
+
+
+def test_opcodes_of_a_call_are_counted_with_those_of_what_it_calls() -> None:
+    def double(number: int) -> int:
+        return number + number
+
+    once, twice = opcodes(lambda: double(1)), opcodes(lambda: (double(1), double(1)))
+    assert 0 < once < twice
+    assert opcodes(lambda: double(1)) == once
+    assert opcodes(lambda: double) < once
 
 
 def test_the_table_shows_medians_spread_and_the_ratio_to_the_floor() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import importlib.util
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -124,6 +125,9 @@ class Requests(HTMLParser):
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a site that was just built strictly, ``SIGWIRE_SITE``, or build one."""
+    if given := os.environ.get("SIGWIRE_SITE"):
+        return Path(given)
     if importlib.util.find_spec("zensical") is None:
         pytest.skip("zensical is not installed; the extra docs has it")
     folder = tmp_path_factory.mktemp("build")

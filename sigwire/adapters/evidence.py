@@ -15,9 +15,9 @@ import math
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, lru_cache
-from itertools import islice, pairwise
-from operator import attrgetter
+from contextlib import suppress
+from functools import lru_cache
+from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeGuard
 
 from sigwire.adapters.values.json_places import places_in_json
@@ -53,19 +53,28 @@ class LabelReading(NamedTuple):
 # --- log probabilities of tokens ---------------------------------------------------------------------
 
 
-class _AnswerToken:
-    """A token and its place in the bytes of the answer. Its alternatives are read at the values of outputs only."""
+class _AnswerTokens:
+    """The tokens of an answer, and where each ends in its bytes. Alternatives are read at the values of outputs only."""
 
-    def __init__(self, start: int, data: Any) -> None:
-        self.start, self.text, self._data = start, _bytes_of(data), data
-        self.end = start + len(self.text)
+    def __init__(self, logprobs: object) -> None:
+        content = logprobs.get("content") if is_object(logprobs) else None
+        self._data: Sequence[Any] = content if is_array(content) else ()
+        self._alternatives: dict[int, Mapping[bytes, float]] = {}
+        self.texts = [_bytes_of(each) for each in self._data]
+        self.ends = [*accumulate(map(len, self.texts))]
 
-    @cached_property
-    def alternatives(self) -> Mapping[bytes, float]:
-        """Probabilities by text, that of the token itself included."""
-        listed = self._data.get("top_logprobs") if is_object(self._data) else None
+    def alternatives(self, number: int) -> Mapping[bytes, float]:
+        """Return the probabilities at a token by text, that of the token itself included."""
+        found = self._alternatives.get(number)
+        if found is None:
+            found = self._alternatives[number] = self._read_alternatives(number)
+        return found
+
+    def _read_alternatives(self, number: int) -> Mapping[bytes, float]:
+        token = self._data[number]
+        listed = token.get("top_logprobs") if is_object(token) else None
         found = {_bytes_of(other): _probability(other) for other in (listed if is_array(listed) else ())}
-        found.setdefault(self.text, _probability(self._data))
+        found.setdefault(self.texts[number], _probability(token))
         return found
 
 
@@ -73,29 +82,22 @@ def read_logprobs(
     plan: Plan, choice: Choice, outputs: Sequence[DecidingOutput], values: Mapping[str, Any]
 ) -> dict[str, LabelReading]:
     """Return the distribution of each output in the tokens of an answer, by path. ``values``: what was read."""
-    tokens = _tokens(choice.logprobs)
+    tokens = _AnswerTokens(choice.logprobs)
     text = choice.text.encode()
-    if not tokens or not b"".join(token.text for token in tokens).startswith(text):
-        why = "the answer has other text than its tokens" if tokens else "the answer has no log probabilities"
+    if not tokens.texts or not b"".join(tokens.texts).startswith(text):
+        why = "the answer has other text than its tokens" if tokens.texts else "the answer has no log probabilities"
         return {output.path: LabelReading(problem=why) for output in outputs}
     places = plan.places(choice.text)
     return {output.path: _read(output, tokens, choice.text, text, places, values[output.path]) for output in outputs}
-
-
-def _tokens(logprobs: object) -> list[_AnswerToken]:
-    content = logprobs.get("content") if is_object(logprobs) else None
-    found: list[_AnswerToken] = []
-    for each in content if is_array(content) else ():
-        found.append(_AnswerToken(found[-1].end if found else 0, each))
-    return found
 
 
 def _bytes_of(token: Any) -> bytes:
     if not is_object(token):
         return b""
     raw = token.get("bytes")
-    if is_array(raw) and all(isinstance(each, int) and 0 <= each < 256 for each in raw):
-        return bytes(raw)
+    if is_array(raw):
+        with suppress(TypeError, ValueError):  # a member that is no byte
+            return bytes(raw)
     return str(token.get("token") or "").encode()
 
 
@@ -106,7 +108,7 @@ def _probability(token: Any) -> float:
 
 def _read(
     output: DecidingOutput,
-    tokens: Sequence[_AnswerToken],
+    tokens: _AnswerTokens,
     text: str,
     encoded: bytes,
     places: Mapping[str, tuple[int, int]],
@@ -127,13 +129,11 @@ def _read(
     if output.kind == "score" and isinstance(value, float) and value.is_integer():
         value = int(value)
     start, end = (len(text[:at].encode()) for at in place)
-    forms = _forms(output.kind, output.values)
+    labels = [_label(output.kind, each) for each in output.values]
     written = _squeeze(encoded[start:end])
-    if [at for at, each in enumerate(forms) if any(form.equals(written) for form in each)] != [
-        index_of(output.values, value)
-    ]:
+    if [at for at, label in enumerate(labels) if label.equals(written)] != [index_of(output.values, value)]:
         return LabelReading(problem="its text in the answer is no label")
-    masses, coverage = _masses(tokens, encoded, start, end, forms)
+    masses, coverage = _masses(tokens, encoded, start, end, labels)
     found = normalized(masses)
     return LabelReading(problem="no token fits a label") if found is None else LabelReading(found, min(coverage, 1.0))
 
@@ -144,7 +144,7 @@ def _is_int(key: tuple[object, ...]) -> bool:
 
 def _read_member(
     output: DecidingOutput,
-    tokens: Sequence[_AnswerToken],
+    tokens: _AnswerTokens,
     text: str,
     encoded: bytes,
     place: tuple[int, int],
@@ -157,9 +157,11 @@ def _read_member(
     absent, coverage = 1.0, 1.0
     for number, (before, after) in enumerate(pairwise(ends)):
         opening, closing = ("[", "[]") if number == 0 else (",", "]")
-        forms = [[_LabelForm(_squeeze(f"{opening}{dumps(member)}".encode()))] for member in map(_plain, members)]
+        texts = [_squeeze(f"{opening}{dumps(_plain(member))}".encode()) for member in members]
+        mark = _LabelForm(closing.encode(), is_mark=True)
+        labels = [_Label([form]) for form in (*map(_LabelForm, texts), mark)]
         start, end = len(text[:before].encode()), len(text[:after].encode())
-        masses, covered = _masses(tokens, encoded, start, end, [*forms, [_LabelForm(closing.encode(), is_mark=True)]])
+        masses, covered = _masses(tokens, encoded, start, end, labels)
         shares = normalized(masses)
         if shares is None:
             return LabelReading(problem="no token fits a member")
@@ -193,21 +195,43 @@ class _LabelForm(NamedTuple):
         return self.is_mark or self.text.endswith(b'"') or bool(_ENDS.match(written[len(self.text) :]))
 
 
+class _Label:
+    """The forms of a value, also by their first letter: most alternatives of a token begin like none."""
+
+    def __init__(self, forms: Sequence[_LabelForm]) -> None:
+        self._forms = forms
+        self._empty = [form for form in forms if not form.text]  # the label is white space
+        self._by_head: dict[bytes, list[_LabelForm]] = {}
+        for form in forms:
+            self._by_head.setdefault(form.text[:1].lower(), [*self._empty]).append(form)
+
+    def equals(self, written: bytes) -> bool:
+        return any(form.equals(written) for form in self._forms)
+
+    def fits(self, written: bytes, folded: bytes) -> bool:
+        """Return True if the value may go on from ``written``, or if ``written`` has it as a whole."""
+        if not written:
+            return True
+        for form in self._by_head.get(folded[:1], self._empty):
+            given = folded if form.folds else written
+            if form.text.startswith(given) or (given.startswith(form.text) and form.ends(given)):
+                return True
+        return False
+
+
 _ENDS = re.compile(rb"(?![A-Za-z0-9_\-\x80-\xff]|\.[0-9])")
-_BOOL_FORMS = {
-    value: [_LabelForm(form.encode(), folds=True) for word in words.split() for form in (word, f'"{word}"')]
+_BOOL_LABELS = {
+    value: _Label([_LabelForm(form.encode(), folds=True) for word in words.split() for form in (word, f'"{word}"')])
     for value, words in ((True, "true yes y t on 1"), (False, "false no n f off 0"))
 }
 
 
-def _forms(kind: str, values: Sequence[object]) -> list[list[_LabelForm]]:
-    return [list(_forms_of(kind, value)) for value in values]
+def _label(kind: str, value: object) -> _Label:
+    return _BOOL_LABELS[value] if isinstance(value, bool) else _Label([*_forms_of(kind, value)])
 
 
 def _forms_of(kind: str, value: object) -> Iterator[_LabelForm]:
-    if isinstance(value, bool):
-        yield from _BOOL_FORMS[value]
-    elif value is None:
+    if value is None:
         yield from (_LabelForm(b"null"), _LabelForm(b"None"), _LabelForm(b'"null"'))
     elif kind == "score":
         yield from (_LabelForm(f"{value}".encode()), _LabelForm(f"{value}.0".encode()))
@@ -223,30 +247,32 @@ def _squeeze(text: bytes) -> bytes:
 
 
 def _masses(
-    tokens: Sequence[_AnswerToken], text: bytes, start: int, end: int, forms: Sequence[Sequence[_LabelForm]]
+    tokens: _AnswerTokens, text: bytes, start: int, end: int, labels: Sequence[_Label]
 ) -> tuple[list[float], float]:
     """Return the mass of each label for the value in ``text[start:end]``, and the mass that fitted one label alone."""
-    masses, covered, carried = [0.0] * len(forms), 0.0, 1.0
-    fitting = list(range(len(forms)))
-    for token in islice(tokens, bisect_right(tokens, start, key=attrgetter("end")), None):
-        if not token.text:
+    masses, covered, carried = [0.0] * len(labels), 0.0, 1.0
+    fitting = list(range(len(labels)))
+    for number in range(bisect_right(tokens.ends, start), len(tokens.ends)):
+        token, token_end = tokens.texts[number], tokens.ends[number]
+        if not token:
             continue
-        lead = token.text[: max(start - token.start, 0)]
-        written = text[start : max(start, token.start)]
-        for other, probability in token.alternatives.items():
+        token_start, alternatives = token_end - len(token), tokens.alternatives(number)
+        lead = token[: max(start - token_start, 0)]
+        written = text[start : max(start, token_start)]
+        for other, probability in alternatives.items():
             rest = _without_lead(other, lead)
-            found = [] if rest is None else _fitting(_squeeze(written + rest), forms, fitting)
-            if other == token.text and len(found) > 1 and token.start < end:
+            found = [] if rest is None else _fitting(_squeeze(written + rest), labels, fitting)
+            if other == token and len(found) > 1 and token_start < end:
                 continue  # the written text goes on
             for at in found:
                 masses[at] += carried * probability / len(found)
             covered += carried * probability if len(found) == 1 else 0.0
-        fitting = _fitting(_squeeze(text[start : token.end]), forms, fitting)
-        if len(fitting) < 2 or token.start >= end:
+        fitting = _fitting(_squeeze(text[start:token_end]), labels, fitting)
+        if len(fitting) < 2 or token_start >= end:
             return masses, covered
-        carried *= token.alternatives[token.text]
+        carried *= alternatives[token]
     whole = _squeeze(text[start:end])
-    complete = [at for at in fitting if any(form.equals(whole) for form in forms[at])] or fitting
+    complete = [at for at in fitting if labels[at].equals(whole)] or fitting
     for at in complete:  # the text ended before another label could
         masses[at] += carried / len(complete)
     return masses, covered
@@ -262,18 +288,9 @@ def _without_lead(token: bytes, lead: bytes) -> bytes | None:
     return b"" if lead.startswith(token) else None
 
 
-def _fitting(written: bytes, forms: Sequence[Sequence[_LabelForm]], among: Sequence[int]) -> list[int]:
-    """Return the labels that may go on from ``written``, or that it has as a whole."""
+def _fitting(written: bytes, labels: Sequence[_Label], among: Sequence[int]) -> list[int]:
     folded = written.lower()
-    return [at for at in among if _is_fitting(written, folded, forms[at])]
-
-
-def _is_fitting(written: bytes, folded: bytes, forms: Sequence[_LabelForm]) -> bool:
-    for form in forms:  # a generator would cost a frame for each of 20 alternatives
-        given = folded if form.folds else written
-        if form.text.startswith(given) or (given.startswith(form.text) and form.ends(given)):
-            return True
-    return False
+    return [at for at in among if labels[at].fits(written, folded)]
 
 
 # --- stated ------------------------------------------------------------------------------------------

@@ -314,13 +314,15 @@ def decide(
     if kind == "score":
         return _decide_level(values, probabilities, rule.cuts, is_mean)
     weights = rule.weights_of(values) if rule.weights else None
-    weighted = [p * w for p, w in zip(probabilities, weights, strict=True)] if weights else list(probabilities)
+    weighted = [p * w for p, w in zip(probabilities, weights, strict=True)] if weights else probabilities
     total = sum(weighted)
-    most = max(weighted)
     # If the weights leave no probability, a value of weight 0 is no candidate.
-    best = [at for at, each in enumerate(weighted) if each == most and (total or not weights or weights[at])]
-    preferred = None if answered is UNSET else index_of(values, answered)
-    at = preferred if preferred is not None and preferred in best else best[0]
+    ranks = [float(weight > 0) for weight in weights] if weights and not total else weighted
+    most = max(ranks)
+    at = ranks.index(most)
+    if answered is not UNSET and ranks.count(most) > 1:
+        preferred = index_of(values, answered)
+        at = preferred if preferred is not None and ranks[preferred] == most else at
     return values[at], min(weighted[at] / total, 1.0) if total else 0.0
 
 
@@ -380,8 +382,11 @@ def normalized(masses: Sequence[float]) -> tuple[float, ...] | None:
     >>> normalized((1.0, 3.0)), normalized((0.0, 0.0)), normalized((-1.0, 2.0))
     ((0.25, 0.75), None, None)
     """
-    total = math.fsum(masses) if all(math.isfinite(mass) and mass >= 0 for mass in masses) else 0.0
-    return tuple(mass / total for mass in masses) if total > 0 and math.isfinite(total) else None
+    try:
+        total = math.fsum(masses) if masses and min(masses) >= 0 else 0.0
+    except OverflowError:
+        return None
+    return tuple([mass / total for mass in masses]) if 0 < total < math.inf else None
 
 
 class EvidenceReading(NamedTuple):

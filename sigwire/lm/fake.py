@@ -245,6 +245,9 @@ def _text(value: object) -> str:
 
 
 def _to_plain(value: object) -> object:
+    if isinstance(value, str):
+        return value
     from pydantic_core import to_jsonable_python  # late: only values that are no text need it
 
-    return value if isinstance(value, str) else to_jsonable_python(value)
+    plain: object = to_jsonable_python(value)
+    return plain

@@ -51,12 +51,12 @@ class CallContext:
     tools: tuple[Tool, ...] = ()
     used_ids: Iterable[str] = ()
     overlay: ToolOverlay | None = None
+    deciding: Deciding | None = None
     started: float = field(default_factory=perf_counter)
     attempts: list[Attempt] = field(default_factory=list)  # pyright: ignore[reportUnknownVariableType]  # list["Attempt"]() is slow
     leaf: Leaf | None = None
     fallback: Callable[[], tuple[CallContext, Request]] | None = None  # the call with another adapter, and its request
     warning: LMWarning | None = None  # about the call, for the response of its result
-    deciding: Deciding | None = None
     _field_reader: FieldReader | None = None
 
     def reader(self, path: str, turn: int | None) -> EventReader:
@@ -123,7 +123,8 @@ _REASKABLE = (AdapterParseError, EmptyResponse, MalformedToolCall)
 
 def answer_steps(context: CallContext, request: Request, reasks: int, purpose: _Purpose = "ask") -> Steps[Prediction]:
     """Ask until the response can be parsed or all re-asks are used. Each re-ask has only the last failure."""
-    checks_calls, asked, earlier = reasks > 0, request, tuple[Choice, ...]()
+    checks_calls, asked = reasks > 0, request
+    earlier: tuple[Choice, ...] = ()
     while True:
         response = yield performed(Ask(context.lm, asked, context))
         context.add_attempts(response, purpose)

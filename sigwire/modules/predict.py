@@ -211,7 +211,7 @@ class Predict(ReadingCalls[P, S], Predictor):
         return self._signature_steps(self.signature, reader, kwargs, specials)
 
     def _signature_steps(
-        self, signature: SignatureMeta, reader: InputReader, given: dict[str, object], specials: FieldValues
+        self, signature: SignatureClass, reader: InputReader, given: dict[str, object], specials: FieldValues
     ) -> Steps[Prediction]:
         values = type(self).settings_of_call(self)
         inputs = type(self).prepare_inputs(self, reader, given, check_types=values.warn_on_type_mismatch)
@@ -222,7 +222,7 @@ class Predict(ReadingCalls[P, S], Predictor):
         demos: Any = specials.get("demos", self.demos)
         if self.nearest is not None and "demos" not in specials:
             demos = self.nearest.choose(demos, inputs, signature.spec)
-        parts = CallParts(cast("SignatureClass", signature), options, inputs, demos)
+        parts = CallParts(signature, options, inputs, demos)
         deciding, (signature, options, inputs, demos) = type(self).decide_call(self, lm, values, parts)
         plan = type(self).plan_for(self, signature, lm, values, options)
         overlay = self._overlay(plan, inputs) if self.tool_texts else None
@@ -234,9 +234,8 @@ class Predict(ReadingCalls[P, S], Predictor):
         )
         tools = overlay.tools if overlay else plan.tools_of(inputs) if reader.tools_name is not None else ()
         used_ids = UsedCallIds(inputs.get(reader.history_name)) if reader.history_name is not None else ()
-        call = CallContext(self, lm, plan, tools, used_ids, overlay)
+        call = CallContext(self, lm, plan, tools, used_ids, overlay, deciding)
         call.warning = default_model_warning() if own_lm is None else None
-        call.deciding = deciding
         adapter = cast("Adapter", plan.setup.adapter)
         if (other := adapter.fallback()) is not None:
             call.fallback = partial(self._fallback, call, other, signature, options, inputs, demos)
@@ -461,8 +460,9 @@ def _check_reasks(given: Any) -> int:
 
 def _resolve_reasks(given: int | None, lm: LanguageModel, adapter: Adapter, values: Settings) -> int:
     """Return the number of re-asks: of the call or the module, else of the model, of the adapter, of the settings."""
-    asked = (given, getattr(lm, "max_reasks", None), adapter.max_reasks)
-    found = next((number for number in asked if number is not None), values.max_reasks)
+    found = given if given is not None else getattr(lm, "max_reasks", None)
+    if found is None:
+        found = values.max_reasks if adapter.max_reasks is None else adapter.max_reasks
     return found if type(found) is int and 0 <= found <= 1_000 else _check_reasks(found)
 
 

@@ -99,6 +99,11 @@ def test_score_is_the_mean_level_or_the_level_by_cuts(
     assert (evidence.value, evidence.confidence, evidence.expected) == (value, confidence, 0.75)
 
 
+@pytest.mark.parametrize("masses", [(1e308, 1e308), (10**400, 1), (float("nan"), 1.0), (float("inf"), 1.0), ()])
+def test_masses_without_a_finite_sum_are_no_distribution(masses: tuple[float, ...]) -> None:
+    assert normalized(masses) is None
+
+
 @given(st.lists(st.floats(0.001, 1), min_size=2, max_size=6))
 def test_confidence_of_the_default_rule_is_the_probability_of_the_value(masses: list[float]) -> None:
     found = normalized(masses)

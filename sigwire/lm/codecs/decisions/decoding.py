@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
@@ -12,7 +12,6 @@ from sigwire.core.json import JsonObject, JsonValue, dumps
 from sigwire.core.record import UNSET
 from sigwire.core.response import Choice, LMWarning, Response
 from sigwire.errors import LMError, LMServerError, LMUnexpectedError
-from sigwire.lm.codecs.decisions.encoding import is_choice, name_on_wire
 from sigwire.lm.codecs.decisions.profiles import DecisionsProfile
 from sigwire.lm.codecs.decisions.questions import AskedQuestion, answer_object
 from sigwire.lm.codecs.decisions.tables import USAGE
@@ -59,12 +58,9 @@ def _blocked(feedback: JsonObject, body: JsonObject) -> Choice:
 def _choice(
     body: JsonObject, questions: tuple[AskedQuestion, ...], target: _Target
 ) -> tuple[Choice, tuple[LMWarning, ...]]:
-    answers = _answers_by_path(body["answers"], questions, target)
-    evidence: JsonObject = {
-        question.path: _read_answer(question, answers[question.path], target)
-        for question in questions
-        if question.is_asked
-    }
+    asked = [question for question in questions if question.is_asked]
+    answers = _answers_by_path(body["answers"], asked, target)
+    evidence: JsonObject = {question.path: _read_answer(question, answers[question.path], target) for question in asked}
     refused = {path for path, each in evidence.items() if "refused" in object_of(each)}
     # A list is decided by all its members.
     lists = {question.keys for question in questions if question.path in refused}
@@ -109,15 +105,11 @@ def _decide(question: AskedQuestion, evidence: Mapping[str, JsonValue], is_refus
 # --- answers
 
 
-def _answers_by_path(
-    given: JsonValue, questions: tuple[AskedQuestion, ...], target: _Target
-) -> Mapping[str, JsonObject]:
+def _answers_by_path(given: JsonValue, asked: Sequence[AskedQuestion], target: _Target) -> Mapping[str, JsonObject]:
     """Return the answer to each question. Raises for an unknown, a missing and a double name."""
-    profile = target.profile
-    asked = [each for each in questions if each.is_asked]
-    paths = {name_on_wire(number, each, profile): each.path for number, each in enumerate(asked)}
+    paths = {each.name: each.path for each in asked}
     found: dict[str, JsonObject] = {}
-    for name, answer in _named_answers(given, profile):
+    for name, answer in _named_answers(given, target.profile):
         path = paths.get(name) if isinstance(name, str) else None
         if path is None:
             raise _misfit(f"answer {name!r:.80}: no question has this name", target)
@@ -141,74 +133,80 @@ def _named_answers(given: JsonValue, profile: DecisionsProfile) -> list[tuple[Js
 def _read_answer(question: AskedQuestion, answer: JsonObject, target: _Target) -> JsonObject:
     """Return the evidence of an answer. Raises if it does not fit its question."""
     profile = target.profile
-    kind = "choice" if is_choice(question, profile) else question.kind
+    form = question.form
     if answer.get("type") == "refusal" and profile.form == "listed":
         return {"refused": True}
-    if answer.get("type") != (wanted := profile.kinds[kind]):
+    if answer.get("type") != (wanted := profile.kinds[form]):
         raise _misfit(f"answer {question.path!r}: its type is {answer.get('type')!r:.80}, not {wanted!r}", target)
-    if kind == "bool":
+    if form == "bool":
         true = _probability(answer.get("probability" if profile.form == "listed" else "noul"), question, target)
         return {"values": [True, False], "probabilities": [true, 1 - true]}
-    shares = _shares(question, answer.get("probabilities"), kind, target)
-    answered = _answered(question, answer, kind, target)
-    confidence: JsonValue = answer.get("confidence")
-    rated: JsonObject = {"confidence": confidence} if is_number(confidence) and 0 <= confidence <= 1 else {}
-    return {"values": [*question.values], "probabilities": [*shares], "answered": answered, **rated}
+    shares = _shares(question, answer.get("probabilities"), target)
+    answered = _score(question, answer, target) if form == "score" else _answered(question, answer, target)
+    evidence: JsonObject = {"values": [*question.values], "probabilities": shares, "answered": answered}
+    if is_number(confidence := answer.get("confidence")) and 0 <= confidence <= 1:
+        evidence["confidence"] = confidence
+    return evidence
 
 
-def _shares(question: AskedQuestion, given: JsonValue, kind: str, target: _Target) -> list[float]:
+def _place_of(key: JsonValue, question: AskedQuestion, target: _Target) -> int:
+    at = question.places.get((type(key), key)) if type(key) in _KEY_TYPES else None
+    if at is None:
+        raise _misfit(f"answer {question.path!r}: {key!r:.80} is no value of it", target)
+    return at
+
+
+_KEY_TYPES = frozenset({str, int, bool})  # an answer may have a list in place of a value
+
+
+def _shares(question: AskedQuestion, given: JsonValue, target: _Target) -> list[JsonValue]:
     """Return the probability of each value, in the order of the question."""
     if target.profile.form == "listed":
-        members = map(object_of, given if isinstance(given, list) else ())
-        pairs = [(each.get("value"), each.get("probability")) for each in members]
-        keys: list[Any] = _wire_values(question, kind, target.profile)
+        members = given if isinstance(given, list) else ()
+        pairs = [
+            (each.get("value"), each.get("probability")) if isinstance(each, dict) else (None, None) for each in members
+        ]
     else:
         pairs = [*object_of(given).items()]
-        keys = [str(level) for level in question.values] if kind == "score" else [*question.texts]
-    shares: list[float | None] = [None] * len(keys)
-    places: dict[tuple[object, object], int] = {(type(key), key): at for at, key in enumerate(keys)}
+    shares: list[Any] = [None] * len(question.places)
     for key, share in pairs:
-        at = places.get((type(key), key)) if isinstance(key, str | int) else None
-        if at is None:
-            raise _misfit(f"answer {question.path!r}: {key!r:.80} is no value of it", target)
+        at = _place_of(key, question, target)
         if shares[at] is not None:
             raise _misfit(f"answer {question.path!r}: the value {key!r:.80} came twice", target)
         shares[at] = _probability(share, question, target)
     if None in shares:
-        raise _misfit(f"answer {question.path!r}: the value {keys[shares.index(None)]!r:.80} is missing", target)
-    whole = [share for share in shares if share is not None]
-    # Hosts round to two decimals, and round no zero up.
-    total, most = math.fsum(whole), 0.005 * sum(share > 0 for share in whole)
-    if not -0.005 * len(whole) - 1e-6 <= total - 1 <= most + 1e-6 or not total:
-        raise _misfit(f"answer {question.path!r}: probabilities sum to {total:.6g}", target)
-    return whole
+        missing = [key for _, key in question.places][shares.index(None)]
+        raise _misfit(f"answer {question.path!r}: the value {missing!r:.80} is missing", target)
+    if not _is_whole(shares):
+        raise _misfit(f"answer {question.path!r}: probabilities sum to {math.fsum(shares):.6g}", target)
+    return shares
 
 
-def _wire_values(question: AskedQuestion, kind: str, profile: DecisionsProfile) -> list[Any]:
-    if kind == "score":
-        return [*question.values]
-    pairs = zip(question.values, question.texts, strict=True)
-    return [value if profile.typed_bools and isinstance(value, bool) else text for value, text in pairs]
+def _is_whole(shares: Sequence[float]) -> bool:
+    """Return True if probabilities sum to 1, as nearly as hosts round: to two decimals, and no zero up."""
+    excess = math.fsum(shares) - 1
+    if abs(excess) <= 1e-6:
+        return True
+    least, most = -0.005 * len(shares) - 1e-6, 0.005 * sum(share > 0 for share in shares) + 1e-6
+    return least <= excess <= most and any(shares)
 
 
-def _answered(question: AskedQuestion, answer: JsonObject, kind: str, target: _Target) -> JsonValue:
-    """Return the host's own answer: a value of the question, of a score the mean level."""
-    if kind == "score":
-        score = answer.get("score")
-        if not is_number(score) or not 0 <= score <= len(question.values) - 1:
-            raise _misfit(f"answer {question.path!r}: {score!r:.80} is no level of it", target)
-        return score
-    keys, given = _wire_values(question, kind, target.profile), answer.get("choice")
-    at = keys.index(given) if given in keys else None
-    at = at if at is not None and type(keys[at]) is type(given) else None
-    if at is None:
-        raise _misfit(f"answer {question.path!r}: {given!r:.80} is no value of it", target)
-    value: JsonValue = question.values[at]
+def _score(question: AskedQuestion, answer: JsonObject, target: _Target) -> JsonValue:
+    """Return the host's own answer to a score: the mean level."""
+    score = answer.get("score")
+    if not is_number(score) or not 0 <= score <= len(question.values) - 1:
+        raise _misfit(f"answer {question.path!r}: {score!r:.80} is no level of it", target)
+    return score
+
+
+def _answered(question: AskedQuestion, answer: JsonObject, target: _Target) -> JsonValue:
+    """Return the host's own answer to a choice: a value of the question."""
+    value: JsonValue = question.values[_place_of(answer.get("choice"), question, target)]
     return value
 
 
 def _probability(given: JsonValue, question: AskedQuestion, target: _Target) -> float:
-    if not is_number(given) or not 0 <= given <= 1:
+    if not (isinstance(given, float) or type(given) is int) or not 0 <= given <= 1:
         raise _misfit(f"answer {question.path!r}: {given!r:.80} is no probability", target)
     return float(given)
 

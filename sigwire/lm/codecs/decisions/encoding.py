@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import lru_cache
+from itertools import count
 from typing import Any, TypeAlias
 
-from sigwire.core.json import JsonObject, JsonValue, dumps
+from sigwire.core.json import JsonObject, JsonValue, dumps, loads
 from sigwire.core.messages import Message, Part
 from sigwire.core.parts import AudioPart, FilePart, ImagePart, TextPart
 from sigwire.core.request import Request
@@ -29,7 +32,7 @@ from sigwire.lm.codecs.shared.media import (
 from sigwire.lm.codecs.shared.options import place_options, require_feature, unsupported_feature
 from sigwire.lm.codecs.shared.tools import object_arguments
 
-__all__ = ["encode", "name_on_wire"]
+__all__ = ["encode"]
 
 _Target: TypeAlias = Target[DecisionsProfile]
 
@@ -55,14 +58,13 @@ def encode(request: Request, target: _Target, *, stream: bool = False) -> Encode
         raise unsupported_feature(
             "a request without questions", target, "Give response_format=ResponseFormat(schema): its outputs are asked."
         )
-    questions = read_questions(wanted.schema, target.label)
-    _check_limits(questions, target)
+    questions = _questions_of(dumps(wanted.schema), target)
     ready = prepare(request, target)
     options, warnings = place_options(request.options, {**OPTIONS, **profile.options}, target)
     body: JsonObject = {
         "model": target.model,
         _INPUT_NAMES[profile.input]: _INPUTS[profile.input](ready.history.messages, ready.names, target),
-        "questions": _encode_questions(questions, profile),
+        "questions": _encode_questions([each for each in questions if each.is_asked], profile),
         **options,
         **_cache_key(request, profile),
     }
@@ -82,13 +84,36 @@ def _cache_key(request: Request, profile: DecisionsProfile) -> JsonObject:
 # --- questions
 
 
-def name_on_wire(number: int, question: AskedQuestion, profile: DecisionsProfile) -> str:
-    """Return the name of a question on the wire: its path, or its number if the host takes no path."""
-    return f"q{number}" if profile.ids else question.path
+@lru_cache(maxsize=256)  # by the text of the schema, which a caller may change in place
+def _questions_of(text: str, target: _Target) -> tuple[AskedQuestion, ...]:
+    """Return the questions of a schema as the host writes them. Raises ``UnsupportedFeature`` for those that it refuses."""
+    numbers = count()
+    found = tuple(
+        _as_written(each, next(numbers), target.profile) if each.is_asked else each
+        for each in read_questions(loads(text), target.label)
+    )
+    _check_limits([each for each in found if each.is_asked], target)
+    return found
 
 
-def _check_limits(questions: Iterable[AskedQuestion], target: _Target) -> None:
-    asked, profile = [each for each in questions if each.is_asked], target.profile
+def _as_written(question: AskedQuestion, number: int, profile: DecisionsProfile) -> AskedQuestion:
+    pairs = zip(question.values, question.texts, strict=True)
+    choices = tuple(value if profile.typed_bools and isinstance(value, bool) else text for value, text in pairs)
+    is_choice = question.kind == "bool" and not profile.bool_criteria and any(question.descriptions)
+    keys: Sequence[object] = choices
+    if question.kind == "score":  # labels in a question, numbers in its answer
+        keys = question.values if profile.form == "listed" else [str(level) for level in question.values]
+    return replace(
+        question,
+        name=f"q{number}" if profile.ids else question.path,
+        form="choice" if is_choice else question.kind,
+        choices=choices,
+        places={(type(key), key): at for at, key in enumerate(keys)},
+    )
+
+
+def _check_limits(asked: Sequence[AskedQuestion], target: _Target) -> None:
+    profile = target.profile
     if not asked:
         raise unsupported_feature(
             "a request without questions", target, "Its outputs are constants; add one to decide."
@@ -96,14 +121,14 @@ def _check_limits(questions: Iterable[AskedQuestion], target: _Target) -> None:
     if profile.most_questions is not None and len(asked) > profile.most_questions:
         raise _too_many(f"{len(asked)} questions", profile.most_questions, target)
     for each in asked:
-        of_path = f"of the output {each.path!r}"
-        if each.kind == "score" and len(each.values) > profile.most_levels:
-            raise _too_many(f"{len(each.values)} levels {of_path}", profile.most_levels, target)
-        if each.kind == "choice" and len(each.values) > profile.most_choices:
-            raise _too_many(f"{len(each.values)} values {of_path}", profile.most_choices, target)
-        texts = [text for at, text in enumerate(each.texts) if _value(each, at, profile) is text]
+        number = len(each.values)
+        if each.kind == "score" and number > profile.most_levels:
+            raise _too_many(f"{number} levels of the output {each.path!r}", profile.most_levels, target)
+        if each.kind == "choice" and number > profile.most_choices:
+            raise _too_many(f"{number} values of the output {each.path!r}", profile.most_choices, target)
+        texts = each.choices
         if profile.plain_labels and each.kind == "choice":
-            _check_labels(texts, each, target)
+            _check_labels(each.texts, each, target)
         if len(set(texts)) < len(texts):
             twice = next(text for text in texts if texts.count(text) > 1)
             raise UnsupportedFeature(
@@ -130,38 +155,24 @@ def _too_many(what: str, most: int, target: _Target) -> UnsupportedFeature:
     )
 
 
-def _value(question: AskedQuestion, at: int, profile: DecisionsProfile) -> str | bool:
-    """Return a value as the wire writes it."""
-    value = question.values[at]
-    return value if profile.typed_bools and isinstance(value, bool) else question.texts[at]
-
-
-def _encode_questions(questions: Iterable[AskedQuestion], profile: DecisionsProfile) -> JsonValue:
-    asked = [each for each in questions if each.is_asked]
-    named = [(name_on_wire(number, each, profile), each) for number, each in enumerate(asked)]
+def _encode_questions(asked: Iterable[AskedQuestion], profile: DecisionsProfile) -> JsonValue:
     if profile.form == "listed":
-        return [_listed_question(name, each, profile) for name, each in named]
-    return {name: _named_question(each, profile) for name, each in named}
+        return [_listed_question(each, profile) for each in asked]
+    return {each.name: _named_question(each, profile) for each in asked}
 
 
-def is_choice(question: AskedQuestion, profile: DecisionsProfile) -> bool:
-    """Return True if the wire asks a choice: also for a bool with described values, if bools have no descriptions."""
-    return question.kind == "choice" or (
-        question.kind == "bool" and not profile.bool_criteria and any(question.descriptions)
-    )
-
-
-def _listed_question(name: str, question: AskedQuestion, profile: DecisionsProfile) -> JsonObject:
-    kind = "choice" if is_choice(question, profile) else question.kind
-    wire: JsonObject = {"type": profile.kinds[kind], "name": name, "instructions": question.instructions}
-    if kind == "bool":
+def _listed_question(question: AskedQuestion, profile: DecisionsProfile) -> JsonObject:
+    form = question.form
+    wire: JsonObject = {"type": profile.kinds[form], "name": question.name, "instructions": question.instructions}
+    if form == "bool":
         return wire
-    key = "value" if kind == "choice" else "label"
+    key = "value" if form == "choice" else "label"
+    described = zip(question.choices, question.descriptions, strict=True)
     listed: list[JsonValue] = [
-        {key: _value(question, at, profile), **({"description": meaning} if meaning else {})}
-        for at, meaning in enumerate(question.descriptions)
+        {key: value, "description": meaning} if meaning else {key: value} for value, meaning in described
     ]
-    return {**wire, "choices" if kind == "choice" else "levels": listed}
+    wire["choices" if form == "choice" else "levels"] = listed
+    return wire
 
 
 def _named_question(question: AskedQuestion, profile: DecisionsProfile) -> JsonObject:

@@ -26,7 +26,7 @@ __all__ = ["GEMINI", "OPENAI", "SYSTEM_ONE", "TYPESAFE", "DecisionsProfile"]
 _HISTORY = HistoryRules(thinking="none", detail=True, media_roles=frozenset({"user"}))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)  # compared by identity: it is part of the key of a cache
 class DecisionsProfile(WireProfile):
     """The differences of one host. The defaults are OpenAI's.
 

@@ -9,12 +9,11 @@ which is not sent. ``x-levels``: ``[{"label": ..., "description"?: ...}]``; ``x-
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sigwire.core.evidence import Question, label_of
-from sigwire.core.json import JsonObject, JsonValue, dumps, loads
+from sigwire.core.evidence import EvidenceKind, Question, label_of
+from sigwire.core.json import JsonObject, JsonValue
 from sigwire.core.record import UNSET
 from sigwire.errors import UnsupportedFeature
 from sigwire.lm.codecs.shared.untrusted import object_of, objects_of, string_of
@@ -30,6 +29,9 @@ class AskedQuestion(Question):
 
     ``texts`` stand for the values on the wire; ``descriptions``: when each value applies. ``is_optional``: a refusal leaves the
     output out; ``is_nullable``: it makes the output ``None``.
+
+    How one host writes it: ``name``; ``form``, its kind there; ``choices``, the values; and ``places``, the position of each
+    value as an answer writes it, by its type too, because ``True`` and 1 are equal.
     """
 
     keys: tuple[str, ...] = ()
@@ -39,6 +41,10 @@ class AskedQuestion(Question):
     member: Any = UNSET
     is_optional: bool = False
     is_nullable: bool = False
+    name: str = ""
+    form: EvidenceKind = "bool"
+    choices: tuple[str | bool, ...] = ()
+    places: Mapping[tuple[type, object], int] = field(default_factory=dict[tuple[type, object], int])
 
     @property
     def is_asked(self) -> bool:
@@ -55,12 +61,6 @@ def read_questions(schema: JsonObject, label: str) -> tuple[AskedQuestion, ...]:
     >>> [(each.path, each.kind, each.instructions, each.is_optional) for each in read_questions(schema, "m")]
     [('urgent', 'bool', 'Urgent?', False), ('kind', 'choice', 'Kind?', True)]
     """
-    return _questions_of(dumps(schema), label)
-
-
-@lru_cache(maxsize=256)  # by its text: a caller may change a schema in place
-def _questions_of(text: str, label: str) -> tuple[AskedQuestion, ...]:
-    schema = object_of(loads(text))
     definitions = {**object_of(schema.get("definitions")), **object_of(schema.get("$defs"))}
     found = tuple(_Reader(definitions, label).members(schema, ()))
     seen: set[str] = set()

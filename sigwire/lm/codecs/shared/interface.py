@@ -35,9 +35,11 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class WireProfile:
     """The differences of one host from a wire. Each wire has a subclass; a compatible host is an instance with other values.
+
+    Compared by identity, as is a subclass with ``eq=False``; such a profile may be part of the key of a cache.
 
     ``family``: the provider that makes, and alone understands, opaque items and signatures. ``path``: appended to the
     host's base URL, with ``{model}`` filled in. ``headers``: fixed headers, never a key. ``names``: the tool names that

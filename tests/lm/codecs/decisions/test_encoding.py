@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
 import pytest
 
@@ -12,7 +13,8 @@ from sigwire.core.parts import AudioPart, FilePart, ImagePart, TextPart, Thinkin
 from sigwire.core.request import Request, ResponseFormat
 from sigwire.core.tools.calls import ToolCall, ToolResult
 from sigwire.errors import UnsupportedFeature, UnsupportedOption
-from sigwire.lm.codecs.decisions import encode
+from sigwire.lm.codecs.decisions import OPENAI, encode
+from sigwire.lm.codecs.shared.interface import Target
 from tests.lm.codecs.decisions.triage import PROFILES, asked, target_of
 
 HOSTS = pytest.mark.parametrize("host", PROFILES)
@@ -177,6 +179,17 @@ def test_limits_themselves_are_sent() -> None:
     assert len(questions_of("openai", many(400, {"type": "boolean"}))) == 400
     assert len(questions_of("openai", many(1, {"enum": [True, "true"]}))[0]["choices"]) == 2
     assert len(questions_of("system-one", many(401, {"type": "boolean"}))) == 401
+
+
+def test_questions_are_those_of_the_host_when_two_hosts_have_one_label() -> None:
+    request, numbered = asked(many(1, TEAM)), replace(OPENAI, ids=True)
+    names = [encode(request, Target("h", "m", profile)).body["questions"] for profile in (OPENAI, numbered, OPENAI)]
+    assert [questions[0]["name"] for questions in cast(Any, names)] == ["x0", "q0", "x0"]
+
+
+def test_a_body_is_the_callers_to_change() -> None:
+    questions_of("openai", many(1, TEAM))[0]["choices"].clear()
+    assert len(questions_of("openai", many(1, TEAM))[0]["choices"]) == 2
 
 
 TOOL: JsonObject = {"type": "function", "function": {"name": "f", "parameters": {}}}
