@@ -23,6 +23,7 @@ from sigwire.experiments.point import AXES, Grid, Point
 from sigwire.experiments.record import check_record, record_of
 from sigwire.modules.cascade import Cascade
 from sigwire.modules.module import Module
+from sigwire.modules.sampling.best_of_n import BestOfN
 from sigwire.optimizers.engine.plan import Amount
 from sigwire.optimizers.engine.sizes import size_of_program
 from sigwire.settings import context, current
@@ -46,7 +47,7 @@ class PlannedPoint(BoundedRepr):
     """A point that is to be run. ``runs``: of the program on test rows; ``calls``: of models, its search included.
 
     ``money`` and ``most_money``: US dollars, expected and at most; ``None`` if a price is unknown, of the models ``unpriced``.
-    ``is_least``: an agent decides how often it calls, so that ``calls`` and money are a lower bound.
+    ``is_least``: an agent, ``BestOfN`` or ``Refine`` decides how often it calls, so that ``calls`` and money are a lower bound.
     """
 
     point: Point
@@ -97,7 +98,7 @@ class ExperimentPlan:
 
     @property
     def is_least(self) -> bool:
-        """Whether calls and money are a lower bound, because an agent decides how often it calls."""
+        """Whether calls and money are a lower bound, because a part of a program decides how often it calls."""
         return any(each.is_least for each in self.points)
 
     def __repr__(self) -> str:
@@ -217,7 +218,7 @@ def _planned(
                 unpriced = unpriced or _models_of(search.optimizer)
             elif forecast.money is not None and money is not None and most is not None:
                 money, most = money + forecast.money.expected, most + forecast.money.max
-    return PlannedPoint(point, runs, total, money, most, unpriced, _has_agent(program))
+    return PlannedPoint(point, runs, total, money, most, unpriced, _is_unbounded(program))
 
 
 def _cost_of_runs(program: object, rows: Sequence[Example], longest: Example, calls: int) -> _Cost:
@@ -250,9 +251,11 @@ def _models_of(optimizer: Any) -> tuple[str, ...]:
     return () if lm is None else (str(getattr(lm, "model", type(lm).__name__)),)
 
 
-def _has_agent(program: object) -> bool:
+def _is_unbounded(program: object) -> bool:
     """Return True if a part of a program decides how often it calls a model."""
-    return isinstance(program, Module) and any(_is_agent(part) for _, part in program.named_sub_modules())
+    return isinstance(program, Module) and any(
+        _is_agent(part) or isinstance(part, BestOfN) for _, part in program.named_sub_modules()
+    )
 
 
 def _is_agent(part: Module) -> bool:

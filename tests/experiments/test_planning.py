@@ -17,6 +17,7 @@ from sigwire.modules.cascade import Cascade
 from sigwire.modules.chain_of_thought import ChainOfThought
 from sigwire.modules.module import Module
 from sigwire.modules.predict import Predict
+from sigwire.modules.sampling.best_of_n import BestOfN
 from sigwire.optimizers.rules.gepa import GEPA
 from sigwire.optimizers.rules.labeled_few_shot import LabeledFewShot
 from sigwire.testing import FakeProvider
@@ -116,6 +117,7 @@ class Sorts(Module):
         (Cascade([Predict("question -> answer"), Predict("question -> answer")]), 5, 10),
         (Sorts(), 10, 15),
         (ReAct("question -> answer", tools=[Sorts()]), 5, None),
+        (BestOfN(Sorts(), N=3, reward_fn=lambda inputs, prediction: 1.0, threshold=1.0), 10, None),
     ],
 )
 def test_fewest_calls_of_a_plan_are_those_of_one_stage_and_of_one_turn(
@@ -123,6 +125,7 @@ def test_fewest_calls_of_a_plan_are_those_of_one_stage_and_of_one_turn(
 ) -> None:
     plan = grid(programs=program, models={"mini": priced()}, optimizers=None).plan()
     assert plan.calls.min == fewest
+    assert plan.is_least == (most is None)
     assert plan.is_least or plan.calls.max == most
 
 
