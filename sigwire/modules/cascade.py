@@ -107,8 +107,8 @@ class Cascade(StepsModule):
     purpose "fallback" and the reason. A prediction of a person has the mode "person" and no evidence. Stages are not streamed:
     the outputs are emitted whole when they are decided.
 
-    Raises ``Unsure`` if no stage is sure and no person answers, ``ApprovalNeeded`` if a person is asked through a journal, and
-    ``ConfigurationError`` for a stage that needs a confidence and gives no evidence.
+    Raises ``Unsure`` if no stage is sure and no person answers, ``ApprovalNeeded`` if a person is asked through a journal,
+    ``ConfigurationError`` for a stage that needs a confidence and gives no evidence, and what the function ``person`` raises.
 
     Cost: that of the stages that are asked, one after another.
 
@@ -289,14 +289,25 @@ class Cascade(StepsModule):
 
 
 class _AskPerson(AskApproval):
-    """The question to a person, whose function may answer with other outputs."""
+    """The question to a person, whose function may answer with other outputs.
+
+    A function that fails is an error: a run that ends unsure counts as an abstention.
+    """
 
     __slots__ = ()
 
     def verdict_of(self, answer: object) -> CallVerdict:
         if is_mapping(answer):
             return CallVerdict("edit", arguments=cast(JsonObject, dict(answer)))
+        if answer is not None and not isinstance(answer, bool | str):
+            raise ConfigurationError(
+                f"person returned {type(answer).__name__} (deciding by a person). Return True, other outputs as a dict, False or "
+                "a reason to leave it undecided, or None to wait for a decision."
+            )
         return super().verdict_of(answer)
+
+    def verdict_of_error(self, error: Exception) -> CallVerdict:
+        raise error
 
 
 def _answer(stage: Module, args: tuple[object, ...], inputs: Mapping[str, object]) -> Steps[object]:

@@ -297,6 +297,17 @@ def test_cascade_is_unsure_without_a_decision_of_the_person(answer: Any, reason:
         Cascade([stage(0.6)], least=0.9, person=lambda call: answer)(ticket="row 1")
 
 
+@in_every_way
+def test_function_of_a_person_that_fails_is_an_error_and_no_abstention(way: Callable[..., Any]) -> None:
+    def fails(call: ToolCall) -> Any:
+        raise OSError("the desk is closed")
+
+    with pytest.raises(OSError, match="the desk is closed"):
+        way(Cascade([stage(0.6)], least=0.9, person=fails), ticket="row 1")
+    with pytest.raises(ConfigurationError, match=r"person returned int \(deciding by a person\)\. Return True"):
+        way(Cascade([stage(0.6)], least=0.9, person=lambda call: 5), ticket="row 1")
+
+
 def test_wrong_edit_is_refused_with_the_name_of_the_output() -> None:
     with pytest.raises(InputError, match="queue"):
         Cascade([stage(0.6)], least=0.9, person=lambda call: {"queue": "sales"})(ticket="row 1")

@@ -34,7 +34,7 @@ class AskApproval:
         try:
             return self.verdict_of(run(called_steps(self._approve, [self._call], {})))
         except Exception as error:
-            return _denial(error)
+            return self.verdict_of_error(error)
 
     async def arun(self) -> CallVerdict:
         if isinstance(self._approve, bool):
@@ -42,11 +42,17 @@ class AskApproval:
         try:
             return self.verdict_of(await arun(called_steps(self._approve, [self._call], {})))
         except Exception as error:
-            return _denial(error)
+            return self.verdict_of_error(error)
 
     def verdict_of(self, answer: object) -> CallVerdict:
         """Return the verdict of an answer of the function."""
         return _verdict_of(answer)
+
+    def verdict_of_error(self, error: Exception) -> CallVerdict:
+        """Return the denial of a function that raised: a call that could not be checked does not run."""
+        if ends_run(error):
+            raise error
+        return CallVerdict("deny", f"the approval function raised {short_message(error)}")
 
     # --- recorded by a journal ---
 
@@ -102,12 +108,5 @@ def _verdict_of(answer: object) -> CallVerdict:
     if answer is False or isinstance(answer, str):
         return CallVerdict("deny", answer or "")
     return CallVerdict(
-        "deny", f"the approval function returned a {type(answer).__name__}, not True, False, a reason or None"
+        "deny", f"the approval function returned {type(answer).__name__}, not True, False, a reason or None"
     )
-
-
-def _denial(error: Exception) -> CallVerdict:
-    """Return the denial of an approval function that raised: a call that could not be checked does not run."""
-    if ends_run(error):
-        raise error
-    return CallVerdict("deny", f"the approval function raised {short_message(error)}")

@@ -170,7 +170,7 @@ def test_invalid_call_is_answered_and_not_asked_about() -> None:
         (True, ["pay 5"], "paid 5"),
         (False, [], "The call was denied: no reason was given"),
         ("over the limit", [], "The call was denied: over the limit"),
-        (7, [], "The call was denied: the approval function returned a int, not True, False, a reason or None"),
+        (7, [], "The call was denied: the approval function returned int, not True, False, a reason or None"),
     ],
 )
 @pytest.mark.parametrize("is_async", [False, True])
