@@ -301,8 +301,8 @@ class _AskPerson(AskApproval):
             return CallVerdict("edit", arguments=cast(JsonObject, dict(answer)))
         if answer is not None and not isinstance(answer, bool | str):
             raise ConfigurationError(
-                f"person returned {type(answer).__name__} (deciding by a person). Return True, other outputs as a dict, False or "
-                "a reason to leave it undecided, or None to wait for a decision."
+                f"person returned {type(answer).__name__} (deciding by a person). Return True, other outputs as a dict, False "
+                "or a reason to leave it undecided, or None to wait for a decision."
             )
         return super().verdict_of(answer)
 
