@@ -73,7 +73,7 @@ class Spent(Value):
     is_partial: bool = False
 
     def plus(self, other: Spent) -> Spent:
-        """Return the sum."""
+        """Return the sum. Money to a trillionth of a dollar: runs end in any order, which decides the last digit of a sum."""
         known = other.money or 0.0, not (other.is_partial or other.money is None)
         money, is_partial = add_cost(self.money, self.is_partial or self.money is None, known)
         return Spent(
@@ -81,7 +81,7 @@ class Spent(Value):
             self.calls + other.calls,
             self.writing_calls + other.writing_calls,
             self.tokens + other.tokens,
-            money,
+            None if money is None else round(money, 12),
             self.seconds + other.seconds,
             is_partial,
         )

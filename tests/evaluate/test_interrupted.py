@@ -61,7 +61,7 @@ class SlowProvider(ThreadingHTTPServer):
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Answering)
-        self.requests, self.release = 0, threading.Event()
+        self.requests, self.counting, self.release = 0, threading.Lock(), threading.Event()
         self.url = f"http://127.0.0.1:{self.server_port}/v1"
 
     def handle_error(self, request: object, client_address: object) -> None:
@@ -73,8 +73,10 @@ class Answering(BaseHTTPRequestHandler):
         server = self.server
         assert isinstance(server, SlowProvider)
         sent = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        server.requests += 1
-        if server.requests > FAST:
+        with server.counting:
+            server.requests += 1
+            is_fast = server.requests <= FAST
+        if not is_fast:
             server.release.wait(PATIENCE)
         number = sent["messages"][-1]["content"].split("number ")[-1].split()[0]
         content = f"[[ ## answer ## ]]\n{number}\n\n[[ ## completed ## ]]"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import io
 import json
+from functools import reduce
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -293,3 +295,9 @@ def test_plan_runs_no_code_of_the_program_and_asks_no_model() -> None:
     plan = COPRO(pure_writer(), exact, breadth=3, depth=2).plan(Program(), TRAIN, VAL)
     assert plan.tokens is not None
     assert plan.tokens.expected > plan.calls.expected * 50
+
+
+def test_money_of_runs_is_the_same_in_any_order() -> None:
+    costs = [0.1, 0.2, 0.3, 0.0000264, 0.0011121]
+    totals = {reduce(Spent.plus, [Spent(money=cost) for cost in order]).money for order in permutations(costs)}
+    assert totals == {0.6011385}

@@ -21,6 +21,7 @@ from sigwire.effects.steps import Steps
 from sigwire.errors import ConfigurationError, InputError
 from sigwire.evaluate.evaluation import Evaluate
 from sigwire.evaluate.scores import read_score
+from sigwire.files.whole import write_whole
 from sigwire.modules.ask import resolve_lm
 from sigwire.modules.module import Module
 from sigwire.optimizers.operators.deciding import folds_of, held_up
@@ -96,7 +97,7 @@ class ReAnchor(Calibrate):
             self.report |= {"val_score_before": _mean(val_before), "val_score": _mean(val_after)}
         if self.log_dir is not None:
             self.log_dir.mkdir(parents=True, exist_ok=True)
-            (self.log_dir / "report.json").write_text(json.dumps(self.report, indent=2, default=str), encoding="utf-8")
+            write_whole(self.log_dir / "report.json", json.dumps(self.report, indent=2, default=str))
         cast("Any", fitted)._compiled = True
         return fitted
 
