@@ -69,11 +69,11 @@ def _post(url: str, sent: Any) -> Any:
 def test_official_openai_client_reads_the_fake_provider_as_sigwire_does() -> None:
     openai = pytest.importorskip("openai", reason="the official openai package is not installed")
     with FakeProvider([json.dumps(SCRIPT)]) as provider:
-        client = openai.OpenAI(api_key="k", base_url=provider.url("decisions"), max_retries=0)
-        decision = client.decisions.create(**body("openai"))
         many = [{"type": "predicate", "instructions": "?", "name": str(n)} for n in range(401)]
-        with pytest.raises(openai.BadRequestError, match="maximum length 400") as caught:
-            client.decisions.create(model="m", input="x", questions=many)
+        with openai.OpenAI(api_key="k", base_url=provider.url("decisions"), max_retries=0) as client:
+            decision = client.decisions.create(**body("openai"))
+            with pytest.raises(openai.BadRequestError, match="maximum length 400") as caught:
+                client.decisions.create(model="m", input="x", questions=many)
     assert caught.value.param == "questions"
     by_name = {answer.name: answer for answer in decision.answers}
     assert (by_name["urgent"].probability, by_name["down"].choice, by_name["harm"].score) == (0.75, False, 0.75)
@@ -88,8 +88,8 @@ def test_official_gemini_client_reads_the_fake_provider_as_sigwire_does() -> Non
     if not hasattr(genai.Client, "decisions"):
         pytest.skip("google-genai has no decisions")
     with FakeProvider([json.dumps(NUMBERED)]) as provider:
-        client = genai.Client(api_key="k", http_options={"base_url": provider.url("gemini-decisions")})
-        reply = client.decisions.create(**body("gemini"))
+        with genai.Client(api_key="k", http_options={"base_url": provider.url("gemini-decisions")}) as client:
+            reply = client.decisions.create(**body("gemini"))
     assert provider.requests[0].body == body("gemini")
     assert (reply.answers["q0"].noul, reply.answers["q3"].choice, reply.answers["q4"].score) == (0.75, "1", 0.75)
     assert json.loads(decoded("gemini", provider.requests[0].answer).choices[0].text) == TEXT
@@ -140,11 +140,11 @@ def test_official_gemini_client_may_send_blocks() -> None:
     sound = {"type": "audio", "data": "aGk=", "mime_type": "audio/wav"}
     document = {"type": "document", "uri": "https://a.example/b.pdf"}
     with FakeProvider(['{"u": 0.75}'] * 2) as provider:
-        client = genai.Client(api_key="k", http_options={"base_url": provider.url("gemini-decisions")})
-        for given in ([sound, document, text], text):
-            question = {"type": "noul", "instructions": [text]}
-            reply = client.decisions.create(model="m", input=given, questions={"u": question})
-            assert reply.answers["u"].noul == 0.75
+        with genai.Client(api_key="k", http_options={"base_url": provider.url("gemini-decisions")}) as client:
+            for given in ([sound, document, text], text):
+                question = {"type": "noul", "instructions": [text]}
+                reply = client.decisions.create(model="m", input=given, questions={"u": question})
+                assert reply.answers["u"].noul == 0.75
 
 
 def test_error_replies_of_the_fake_provider_are_errors_of_the_official_clients() -> None:
@@ -158,8 +158,10 @@ def test_error_replies_of_the_fake_provider_are_errors_of_the_official_clients()
             pytest.raises(sdk.TypeSafeRateLimitError, match="Slow down") as limited,
         ):
             client.system_one("x", {"u": sdk.Noul(instructions="?")}, model="m")
-        asking = openai.OpenAI(api_key="k", base_url=provider.url("decisions"), max_retries=0)
-        with pytest.raises(openai.RateLimitError, match="Slow down"):
+        with (
+            openai.OpenAI(api_key="k", base_url=provider.url("decisions"), max_retries=0) as asking,
+            pytest.raises(openai.RateLimitError, match="Slow down"),
+        ):
             asking.decisions.create(**body("openai"))
     assert (limited.value.retry_after_ms, bool(limited.value.request_id)) == (7000, True)
 
