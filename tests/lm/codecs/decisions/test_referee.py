@@ -87,9 +87,11 @@ def test_official_gemini_client_reads_the_fake_provider_as_sigwire_does() -> Non
     genai = pytest.importorskip("google.genai", reason="google-genai is not installed")
     if not hasattr(genai.Client, "decisions"):
         pytest.skip("google-genai has no decisions")
-    with FakeProvider([json.dumps(NUMBERED)]) as provider:
-        with genai.Client(api_key="k", http_options={"base_url": provider.url("gemini-decisions")}) as client:
-            reply = client.decisions.create(**body("gemini"))
+    with (
+        FakeProvider([json.dumps(NUMBERED)]) as provider,
+        genai.Client(api_key="k", http_options={"base_url": provider.url("gemini-decisions")}) as client,
+    ):
+        reply = client.decisions.create(**body("gemini"))
     assert provider.requests[0].body == body("gemini")
     assert (reply.answers["q0"].noul, reply.answers["q3"].choice, reply.answers["q4"].score) == (0.75, "1", 0.75)
     assert json.loads(decoded("gemini", provider.requests[0].answer).choices[0].text) == TEXT
@@ -139,12 +141,14 @@ def test_official_gemini_client_may_send_blocks() -> None:
     text = {"type": "text", "text": "Urgent?"}
     sound = {"type": "audio", "data": "aGk=", "mime_type": "audio/wav"}
     document = {"type": "document", "uri": "https://a.example/b.pdf"}
-    with FakeProvider(['{"u": 0.75}'] * 2) as provider:
-        with genai.Client(api_key="k", http_options={"base_url": provider.url("gemini-decisions")}) as client:
-            for given in ([sound, document, text], text):
-                question = {"type": "noul", "instructions": [text]}
-                reply = client.decisions.create(model="m", input=given, questions={"u": question})
-                assert reply.answers["u"].noul == 0.75
+    with (
+        FakeProvider(['{"u": 0.75}'] * 2) as provider,
+        genai.Client(api_key="k", http_options={"base_url": provider.url("gemini-decisions")}) as client,
+    ):
+        for given in ([sound, document, text], text):
+            question = {"type": "noul", "instructions": [text]}
+            reply = client.decisions.create(model="m", input=given, questions={"u": question})
+            assert reply.answers["u"].noul == 0.75
 
 
 def test_error_replies_of_the_fake_provider_are_errors_of_the_official_clients() -> None:
