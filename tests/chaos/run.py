@@ -56,14 +56,15 @@ def make_models(urls: Mapping[str, str], **options: Any) -> dict[str, LM]:
 class Run:
     """Makes calls and compares each with the plan; ``problems`` has a line for each that differs.
 
-    ``logged`` and ``redials``: by call, the exchanges in its log. They are arrays, because the test measures what grows.
+    ``logged``, ``redials`` and ``refused``: by call, the exchanges in its log. They are arrays, because the test measures
+    what grows.
     """
 
     def __init__(self, plan: Plan, models: Mapping[str, LM], calls: int) -> None:
         self.plan, self.models = plan, models
         self.problems: list[str] = []
         self.failed = self.answered = self.hits = 0
-        self.logged, self.redials = bytearray(calls), bytearray(calls)
+        self.logged, self.redials, self.refused = bytearray(calls), bytearray(calls), bytearray(calls)
         self._lock = threading.Lock()
 
     def make(self, numbers: Sequence[int]) -> None:
@@ -142,7 +143,8 @@ class Run:
 
     def _log(self, number: int, attempts: Sequence[Any], ended: str) -> None:
         # A request above the rate limit is refused before the plan.
-        self.logged[number] = max(sum(attempt.error != "rate_limit" for attempt in attempts), 1)
+        self.refused[number] = sum(attempt.error == "rate_limit" for attempt in attempts)
+        self.logged[number] = max(len(attempts) - self.refused[number], 1)
         self.redials[number] = sum(attempt.purpose == "redial" for attempt in attempts)
         with self._lock:
             setattr(self, ended, getattr(self, ended) + 1)

@@ -55,7 +55,7 @@ print("complete", flush=True)
 
 
 class SlowProvider(ThreadingHTTPServer):
-    """A provider of right answers. The first requests are answered at once, the others when ``release`` is set."""
+    """A provider of right answers. The first rows are answered at once, the others when ``release`` is set."""
 
     daemon_threads = True
 
@@ -73,12 +73,11 @@ class Answering(BaseHTTPRequestHandler):
         server = self.server
         assert isinstance(server, SlowProvider)
         sent = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        number = sent["messages"][-1]["content"].split("number ")[-1].split()[0]
         with server.counting:
             server.requests += 1
-            is_fast = server.requests <= FAST
-        if not is_fast:
+        if int(number) >= FAST:  # by row: a process whose last row alone is slow takes no other one before it
             server.release.wait(PATIENCE)
-        number = sent["messages"][-1]["content"].split("number ")[-1].split()[0]
         content = f"[[ ## answer ## ]]\n{number}\n\n[[ ## completed ## ]]"
         choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": content}}
         body = json.dumps({"id": "r", "object": "chat.completion", "model": "m", "choices": [choice]}).encode()
