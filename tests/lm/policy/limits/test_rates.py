@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -81,6 +80,4 @@ def test_calls_use_four_fifths_of_the_allowed_rate(mode: str, hints: tuple[Hint,
     if min(found.values()) < 0.8:  # a busy machine answers late; twice in a row it is the limiter
         servers = [RateLimitedServer(20, burst, hint=hint) for hint, burst in zip(hints, (1, 20, 20, 1), strict=False)]
         found = shares(mode, servers, 500)
-    if min(found.values()) < 0.8 and os.getloadavg()[0] > 3 * (os.cpu_count() or 1):
-        pytest.skip(f"the machine is too busy to send at a rate: load {os.getloadavg()[0]:.0f}")
     assert min(found.values()) >= 0.8, found
